@@ -1,0 +1,21 @@
+/* What a cubin says about its one kernel. */
+#ifndef LAMPAR_CUBIN_H
+#define LAMPAR_CUBIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+typedef struct lampar_cubin_facts {
+  uint32_t registers;    /* of a thread */
+  uint32_t shared_bytes; /* static, of a block */
+  uint32_t stack_bytes;  /* of a thread: where spilled registers are */
+} lampar_cubin_facts;
+
+/* Reads the facts about `kernel` from a cubin. `file` is used in messages only.
+ * Errors: ARGUMENT (not a cubin, damaged, or without a kernel of that name). */
+lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kernel, const char *file,
+                                lampar_cubin_facts *facts);
+
+#endif

@@ -1,0 +1,25 @@
+/* The files that a step has read, which is what a depfile lists. */
+#ifndef LAMPAR_FILES_H
+#define LAMPAR_FILES_H
+
+#include <stddef.h>
+
+#include "lampar/lampar.h"
+
+/* Start from zeros. Paths are in the order of their first reading, each once. */
+typedef struct lampar_files {
+  char **paths;
+  size_t count;
+} lampar_files;
+
+/* Keeps a copy of `path`. Errors: SYSTEM. */
+lampar_status lampar_files_add(lampar_files *files, const char *path);
+
+/* Leaves an empty list. */
+void lampar_files_free(lampar_files *files);
+
+/* The bytes of a file, with a 0 behind them that `size` does not count; the caller frees `text`.
+ * Errors: SYSTEM (cannot be read), ARGUMENT (more than `limit` bytes). */
+lampar_status lampar_file_read(const char *path, size_t limit, char **text, size_t *size);
+
+#endif

@@ -1,0 +1,51 @@
+/* What a user asks for: a spec file, run and checked. */
+#ifndef LAMPAR_SPEC_H
+#define LAMPAR_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "files.h"
+#include "variant.h"
+
+enum {
+  LAMPAR_SPEC_NAME_BYTES = 64,
+  LAMPAR_SPEC_ARCHS = 16,
+  LAMPAR_SPEC_DTYPES = 16,
+};
+
+typedef struct lampar_width {
+  uint32_t elements;
+  char *model; /* whose width it is; NULL: given as a number */
+} lampar_width;
+
+/* Plain data, owned by the struct. Lists are in the order of the file, without duplicates; but two
+ * models may have the same width. */
+typedef struct lampar_spec {
+  char name[LAMPAR_SPEC_NAME_BYTES];
+  uint32_t archs[LAMPAR_SPEC_ARCHS];
+  size_t arch_count;
+  uint32_t worlds[LAMPAR_WORLD_MAX];
+  size_t world_count;
+  uint32_t dtypes[LAMPAR_SPEC_DTYPES];
+  size_t dtype_count;
+  lampar_width *widths; /* of row kernels; none: flat kernels only */
+  size_t width_count;
+  uint32_t rows;  /* most rows of a row kernel's call */
+  uint64_t bytes; /* largest flat message; 0: rows x largest width x element size */
+  bool needs_nvlink;
+  uint32_t trigger;     /* enum lampar_trigger */
+  uint32_t watchdog_ms; /* bound of a wait; 0: none */
+  char **defaults;      /* "rows = 128": what the file leaves out, in the order of the fields */
+  size_t default_count;
+} lampar_spec;
+
+/* Runs the file in the sandbox. `read` gets it and what it requires, also after an error. On an error
+ * `spec` is empty. Errors: ARGUMENT (the sentence starts with file:line), SYSTEM. */
+lampar_status lampar_spec_read(const char *path, lampar_spec *spec, lampar_files *read);
+
+/* Leaves an empty spec. */
+void lampar_spec_free(lampar_spec *spec);
+
+#endif
