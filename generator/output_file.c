@@ -44,11 +44,10 @@ lampar_status lampar_output_file_write(const char *path, const void *bytes, size
   if (length < 0 || (size_t)length >= sizeof beside)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: the path is too long to be written", path);
 
-  int cause = 0;
   const int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: cannot be written: %s", path, strerror(errno));
-  cause = write_all(file, bytes, size);
+  int cause = write_all(file, bytes, size);
   if (close(file) != 0 && cause == 0) cause = errno;
   if (cause == 0 && rename(beside, path) != 0) cause = errno;
   if (cause == 0) return LAMPAR_OK;
