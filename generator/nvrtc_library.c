@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "digest.h"
-#include "input_file.h"
+#include "files.h"
+
+enum { LIBRARY_BYTES_MAX = 1 << 30 };
 
 /* Newest first. */
 static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
@@ -143,7 +145,7 @@ static lampar_status identify(lampar_nvrtc_library *library) {
   char *bytes;
   size_t size;
   uint8_t digest[LAMPAR_DIGEST_BYTES];
-  LAMPAR_TRY(lampar_input_file_read(library->path, &bytes, &size));
+  LAMPAR_TRY(lampar_file_read(library->path, LIBRARY_BYTES_MAX, &bytes, &size));
   lampar_digest(bytes, size, digest);
   lampar_digest_hex(digest, library->build);
   free(bytes);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "input_file.h"
+#include "files.h"
 
 static bool has_bytes(const char *path, const void *bytes, size_t size) {
   struct stat facts;
@@ -18,7 +18,7 @@ static bool has_bytes(const char *path, const void *bytes, size_t size) {
     return false;
   char *present;
   size_t present_size;
-  if (lampar_input_file_read(path, &present, &present_size) != LAMPAR_OK) return false;
+  if (lampar_file_read(path, size, &present, &present_size) != LAMPAR_OK) return false;
   const bool same = present_size == size && memcmp(present, bytes, size) == 0;
   free(present);
   return same;
