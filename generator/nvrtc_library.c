@@ -11,7 +11,8 @@
 #include "digest.h"
 #include "files.h"
 
-enum { LIBRARY_BYTES_MAX = 1 << 30 };
+/* NODELETE: NVRTC does not give all of its memory back when it is unloaded. */
+enum { LIBRARY_BYTES_MAX = 1 << 30, OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
 
 /* Newest first. */
 static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
@@ -55,7 +56,7 @@ static void *open_in_folders(const char *name) {
     if (!pattern_of(folders[i], name, pattern)) continue;
     if (glob(pattern, 0, NULL, &found) != 0) continue;
     for (size_t j = found.gl_pathc; j-- > 0 && handle == NULL;)
-      handle = dlopen(found.gl_pathv[j], RTLD_NOW | RTLD_LOCAL);
+      handle = dlopen(found.gl_pathv[j], OPEN_FLAGS);
     globfree(&found);
   }
   return handle;
@@ -64,7 +65,7 @@ static void *open_in_folders(const char *name) {
 static lampar_status find(void **handle) {
   const char *const chosen = getenv("LAMPAR_NVRTC_LIBRARY");
   if (chosen != NULL && chosen[0] != '\0') {
-    *handle = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    *handle = dlopen(chosen, OPEN_FLAGS);
     if (*handle != NULL) return LAMPAR_OK;
     return lampar_fail(LAMPAR_ERROR_SYSTEM,
                        "LAMPAR_NVRTC_LIBRARY=%s cannot be loaded (%s); name the libnvrtc.so of a CUDA "
@@ -76,7 +77,7 @@ static lampar_status find(void **handle) {
     if (*handle != NULL) return LAMPAR_OK;
   }
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
-    *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    *handle = dlopen(names[i], OPEN_FLAGS);
     if (*handle == NULL) *handle = open_in_folders(names[i]);
     if (*handle != NULL) return LAMPAR_OK;
   }
@@ -134,10 +135,15 @@ static int read_build_id(struct dl_phdr_info *object, size_t size, void *user) {
 static lampar_status identify(lampar_nvrtc_library *library) {
   Dl_info place;
   const void *const entry = dlsym(library->handle, "nvrtcVersion");
-  if (entry == NULL || dladdr(entry, &place) == 0 || realpath(place.dli_fname, library->path) == NULL)
+  if (entry == NULL || dladdr(entry, &place) == 0 ||
+      realpath(place.dli_fname, library->path) == NULL) {
+    const struct link_map *map = NULL;
+    dlinfo(library->handle, RTLD_DI_LINKMAP, &map);
     return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                       "the file that was loaded as NVRTC has no nvrtcVersion; name another in "
-                       "LAMPAR_NVRTC_LIBRARY");
+                       "%s has no nvrtcVersion, so it is no NVRTC; name another file in "
+                       "LAMPAR_NVRTC_LIBRARY",
+                       map != NULL ? map->l_name : "the library");
+  }
   build_search search = {entry, library->build, sizeof library->build};
   dl_iterate_phdr(read_build_id, &search);
   if (library->build[0] != '\0') return LAMPAR_OK;
