@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "digest.h"
+#include "environment.h"
 #include "files.h"
 
 /* NODELETE: NVRTC does not give all of its memory back when it is unloaded. */
@@ -63,8 +64,8 @@ static void *open_in_folders(const char *name) {
 }
 
 static lampar_status find(void **handle) {
-  const char *const chosen = getenv("LAMPAR_NVRTC_LIBRARY");
-  if (chosen != NULL && chosen[0] != '\0') {
+  const char *const chosen = lampar_variable_text(LAMPAR_VARIABLE_NVRTC_LIBRARY);
+  if (chosen != NULL) {
     *handle = dlopen(chosen, OPEN_FLAGS);
     if (*handle != NULL) return LAMPAR_OK;
     return lampar_fail(LAMPAR_ERROR_SYSTEM,

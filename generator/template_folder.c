@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "environment.h"
+
 static bool has_templates(const char *folder) {
   char file[PATH_MAX];
   const int length = snprintf(file, sizeof file, "%s/oneshot.cu.in", folder);
@@ -32,10 +34,10 @@ static bool take_installed(char folder[PATH_MAX]) {
 lampar_status lampar_template_folder(const char *chosen, char folder[PATH_MAX]) {
   const char *subject = "--templates";
   if (chosen == NULL) {
-    subject = "LAMPAR_TEMPLATES";
-    chosen = getenv(subject);
+    subject = lampar_variable_name(LAMPAR_VARIABLE_TEMPLATES);
+    chosen = lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
   }
-  if (chosen != NULL && chosen[0] != '\0') {
+  if (chosen != NULL) {
     if (take(chosen, folder)) return LAMPAR_OK;
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "%s: folder %s has no oneshot.cu.in; name the folder with lampar's templates",
