@@ -1,5 +1,6 @@
-/* A cubin is an ELF file. The section .nv.info holds attributes of its functions: a byte of format, a
- * byte of attribute, two bytes that are the value or, in format 4, the length of a value that follows. */
+/* A cubin is an ELF file. The section .nv.info holds attributes of its functions: a byte of format,
+ * a byte of attribute, two bytes that are the value or, in format 4, the length of a value that
+ * follows. */
 #include "cubin.h"
 
 #include <elf.h>
@@ -34,7 +35,8 @@ static bool copy(const elf_view *elf, uint64_t offset, void *to, size_t size) {
 
 static bool section_at(const elf_view *elf, uint32_t index, Elf64_Shdr *section) {
   return index < elf->header.e_shnum &&
-         copy(elf, elf->header.e_shoff + (uint64_t)index * sizeof *section, section, sizeof *section);
+         copy(elf, elf->header.e_shoff + (uint64_t)index * sizeof *section, section,
+              sizeof *section);
 }
 
 /* A string of a string section that is there as a whole; else "". */
@@ -56,11 +58,13 @@ static bool section_named(const elf_view *elf, const char *name, Elf64_Shdr *sec
 /* The kernel's index in the symbol table, 0 when it is not there. */
 static uint32_t symbol_of(const elf_view *elf, const char *kernel) {
   Elf64_Shdr symbols, strings;
-  if (!section_named(elf, ".symtab", &symbols) || !section_at(elf, symbols.sh_link, &strings)) return 0;
+  if (!section_named(elf, ".symtab", &symbols) || !section_at(elf, symbols.sh_link, &strings))
+    return 0;
   const uint64_t count = symbols.sh_size / sizeof(Elf64_Sym);
   Elf64_Sym symbol;
   for (uint32_t i = 1; i < count; ++i) {
-    if (!copy(elf, symbols.sh_offset + (uint64_t)i * sizeof symbol, &symbol, sizeof symbol)) return 0;
+    if (!copy(elf, symbols.sh_offset + (uint64_t)i * sizeof symbol, &symbol, sizeof symbol))
+      return 0;
     if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
         strcmp(string_at(elf, &strings, symbol.st_name), kernel) == 0)
       return i;
@@ -104,8 +108,8 @@ static uint32_t shared_bytes_of(const elf_view *elf, const char *kernel) {
   return (uint32_t)size;
 }
 
-lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kernel, const char *file,
-                                lampar_cubin_facts *facts) {
+lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kernel,
+                                const char *file, lampar_cubin_facts *facts) {
   elf_view elf = {.bytes = bytes, .size = size};
   if (!copy(&elf, 0, &elf.header, sizeof elf.header) ||
       memcmp(elf.header.e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -115,8 +119,8 @@ lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kern
 
   const uint32_t symbol = symbol_of(&elf, kernel);
   if (symbol == 0)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: has no kernel %s; compile its source again", file,
-                       kernel);
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: has no kernel %s; compile its source again",
+                       file, kernel);
   Elf64_Shdr info;
   *facts = (lampar_cubin_facts){.shared_bytes = shared_bytes_of(&elf, kernel)};
   if (!section_named(&elf, ".nv.info", &info) ||

@@ -18,6 +18,7 @@ static const struct {
     {"plan", lampar_verb_plan, "the kernels that a spec makes"},
     {"build", lampar_verb_build, "a spec into a pack of compiled kernels"},
     {"inspect", lampar_verb_inspect, "the kernels of a pack and what they need"},
+    {"verify", lampar_verb_verify, "runs the kernels of a pack and checks every bit"},
     {"render", lampar_verb_render, "one kernel of a plan into source (a step of build)"},
     {"compile", lampar_verb_compile, "one source into a cubin (a step of build)"},
     {"pack", lampar_verb_pack, "a plan and its cubins into a pack (a step of build)"},
@@ -35,13 +36,15 @@ static void print_help(void) {
 static lampar_status unknown_verb(const char *typed) {
   const char *names[VERB_COUNT];
   for (size_t i = 0; i < VERB_COUNT; ++i) names[i] = verbs[i].name;
-  return lampar_fail(LAMPAR_ERROR_ARGUMENT, "no verb '%s'; did you mean %s? `lampar --help` lists them",
-                     typed, lampar_nearest(typed, names, VERB_COUNT));
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                     "no verb '%s'; did you mean %s? `lampar --help` lists them", typed,
+                     lampar_nearest(typed, names, VERB_COUNT));
 }
 
 static int finish(const char *subject, lampar_status status, bool passed) {
   if (status == LAMPAR_OK && (fflush(stdout) != 0 || ferror(stdout)))
-    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "standard output cannot be written: %s", strerror(errno));
+    status =
+        lampar_fail(LAMPAR_ERROR_SYSTEM, "standard output cannot be written: %s", strerror(errno));
   if (status == LAMPAR_OK) return passed ? EXIT_DONE : EXIT_CHECK_FAILED;
   fprintf(stderr, "%s: %s\n", subject, lampar_last_error());
   return EXIT_BAD_INPUT;
@@ -69,7 +72,8 @@ int main(int argc, char **argv) {
     return finish(subject, status, passed);
   }
   if (argc < 2)
-    return finish("lampar",
-                  lampar_fail(LAMPAR_ERROR_ARGUMENT, "no verb is given; `lampar --help` lists them"), true);
+    return finish(
+        "lampar",
+        lampar_fail(LAMPAR_ERROR_ARGUMENT, "no verb is given; `lampar --help` lists them"), true);
   return finish("lampar", unknown_verb(typed), true);
 }

@@ -9,9 +9,9 @@
 /* The commands put single quotes around a path, so it may have none itself. */
 static lampar_status check_path(const char *path) {
   if (strpbrk(path, "'\n\r") == NULL) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                     "%s: a path with a quote or a line end cannot be in build.ninja; move the file",
-                     path);
+  return lampar_fail(
+      LAMPAR_ERROR_ARGUMENT,
+      "%s: a path with a quote or a line end cannot be in build.ninja; move the file", path);
 }
 
 static lampar_status check_paths(const lampar_ninja_file *facts) {
@@ -51,14 +51,16 @@ static void put_variables(FILE *out, const lampar_ninja_file *facts) {
 
 static const char rules[] =
     "rule plan\n"
-    "  command = LAMPAR_NVRTC_LIBRARY='$nvrtc' '$lampar' build '$spec' -o .. --templates '$templates'"
+    "  command = LAMPAR_NVRTC_LIBRARY='$nvrtc' '$lampar' build '$spec' -o .. --templates "
+    "'$templates'"
     "$plan_options --prepare\n"
     "  description = plan $spec\n"
     "  generator = 1\n"
     "  restat = 1\n"
     "\n"
     "rule render\n"
-    "  command = '$lampar' render plan.json $name -o $out --depfile $out.d --templates '$templates'\n"
+    "  command = '$lampar' render plan.json $name -o $out --depfile $out.d --templates "
+    "'$templates'\n"
     "  description = render $name\n"
     "  depfile = $out.d\n"
     "  deps = gcc\n"
@@ -120,7 +122,8 @@ lampar_status lampar_ninja_file_make(const lampar_plan *plan, const lampar_ninja
   FILE *const out = open_memstream(text, &size);
   if (out == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for build.ninja");
   fprintf(out,
-          "# The %zu kernels of the pack %s. Written by lampar %s; run by `lampar build`, or by `ninja` in\n"
+          "# The %zu kernels of the pack %s. Written by lampar %s; run by `lampar build`, or by "
+          "`ninja` in\n"
           "# this folder. `ninja -t commands` prints every command.\n"
           "ninja_required_version = 1.10\n\n",
           plan->variant_count, plan->name, lampar_version());

@@ -69,14 +69,17 @@ static lampar_status bind(lampar_nvrtc *nvrtc) {
 static lampar_status ask(lampar_nvrtc *nvrtc) {
   const char *const path = nvrtc->library.path;
   if (nvrtc->version_of(&nvrtc->major, &nvrtc->minor) != 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s does not tell its version; name another in "
-                                            "LAMPAR_NVRTC_LIBRARY", path);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM,
+                       "%s does not tell its version; name another in "
+                       "LAMPAR_NVRTC_LIBRARY",
+                       path);
   snprintf(nvrtc->version, sizeof nvrtc->version, "%d.%d", nvrtc->major, nvrtc->minor);
   if (!is_at_least(nvrtc, OLDEST_MAJOR, OLDEST_MINOR))
-    return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                       "NVRTC %s (%s) is too old: %d.%d or later is needed; install one, or name it in "
-                       "LAMPAR_NVRTC_LIBRARY",
-                       nvrtc->version, path, OLDEST_MAJOR, OLDEST_MINOR);
+    return lampar_fail(
+        LAMPAR_ERROR_SYSTEM,
+        "NVRTC %s (%s) is too old: %d.%d or later is needed; install one, or name it in "
+        "LAMPAR_NVRTC_LIBRARY",
+        nvrtc->version, path, OLDEST_MAJOR, OLDEST_MINOR);
   if (nvrtc->count_archs(&nvrtc->arch_count) != 0 || nvrtc->arch_count <= 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "NVRTC %s (%s) does not tell what it compiles for",
                        nvrtc->version, path);
@@ -128,7 +131,8 @@ lampar_status lampar_nvrtc_require(const lampar_nvrtc *nvrtc, uint32_t arch) {
   for (int i = 0; i < nvrtc->arch_count; ++i) {
     if ((uint32_t)nvrtc->archs[i] == arch) return LAMPAR_OK;
     if (used < sizeof supported)
-      used += (size_t)snprintf(supported + used, sizeof supported - used, " sm_%d", nvrtc->archs[i]);
+      used +=
+          (size_t)snprintf(supported + used, sizeof supported - used, " sm_%d", nvrtc->archs[i]);
   }
   return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                      "NVRTC %s (%s) does not compile for %s, only for%s; name a newer one in "
@@ -167,7 +171,8 @@ static lampar_status take_cubin(const lampar_nvrtc *nvrtc, program made, const c
   if (nvrtc->cubin(made, *cubin) == 0) return LAMPAR_OK;
   free(*cubin);
   *cubin = NULL;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: NVRTC %s does not give its cubin", name, nvrtc->version);
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: NVRTC %s does not give its cubin", name,
+                     nvrtc->version);
 }
 
 lampar_status lampar_nvrtc_compile(const lampar_nvrtc *nvrtc, const char *name, const char *source,
@@ -192,8 +197,8 @@ lampar_status lampar_nvrtc_compile(const lampar_nvrtc *nvrtc, const char *name, 
   result = nvrtc->compile(made, (int)count, arguments);
   lampar_status status = take_log(nvrtc, made, log);
   if (status == LAMPAR_OK && result != 0)
-    status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: does not compile for %s with NVRTC %s: %s", name,
-                         lampar_arch_name(arch), nvrtc->version, nvrtc->error_string(result));
+    status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: does not compile for %s with NVRTC %s: %s",
+                         name, lampar_arch_name(arch), nvrtc->version, nvrtc->error_string(result));
   if (status == LAMPAR_OK) status = take_cubin(nvrtc, made, name, cubin, size);
   nvrtc->destroy(&made);
   return status;

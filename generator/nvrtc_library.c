@@ -18,8 +18,8 @@ enum { LIBRARY_BYTES_MAX = 1 << 30, OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NO
 /* Newest first. */
 static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
-/* Patterns of glob(7). A leading $NAME is a folder from the environment; such a pattern is passed over
- * when the variable is not set. */
+/* Patterns of glob(7). A leading $NAME is a folder from the environment; such a pattern is passed
+ * over when the variable is not set. */
 static const char *const folders[] = {
     "$CUDA_HOME/lib64",
     "$CUDA_PATH/lib64",
@@ -68,10 +68,11 @@ static lampar_status find(void **handle) {
   if (chosen != NULL) {
     *handle = dlopen(chosen, OPEN_FLAGS);
     if (*handle != NULL) return LAMPAR_OK;
-    return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                       "LAMPAR_NVRTC_LIBRARY=%s cannot be loaded (%s); name the libnvrtc.so of a CUDA "
-                       "toolkit, or unset it",
-                       chosen, dlerror());
+    return lampar_fail(
+        LAMPAR_ERROR_SYSTEM,
+        "LAMPAR_NVRTC_LIBRARY=%s cannot be loaded (%s); name the libnvrtc.so of a CUDA "
+        "toolkit, or unset it",
+        chosen, dlerror());
   }
   if (dlsym(RTLD_DEFAULT, "nvrtcVersion") != NULL) {
     *handle = dlopen(NULL, RTLD_NOW);
@@ -82,10 +83,11 @@ static lampar_status find(void **handle) {
     if (*handle == NULL) *handle = open_in_folders(names[i]);
     if (*handle != NULL) return LAMPAR_OK;
   }
-  return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                     "no NVRTC is found: neither %s nor %s; install a CUDA toolkit or the Python wheel "
-                     "nvidia-cuda-nvrtc, or name the file in LAMPAR_NVRTC_LIBRARY",
-                     names[0], names[1]);
+  return lampar_fail(
+      LAMPAR_ERROR_SYSTEM,
+      "no NVRTC is found: neither %s nor %s; install a CUDA toolkit or the Python wheel "
+      "nvidia-cuda-nvrtc, or name the file in LAMPAR_NVRTC_LIBRARY",
+      names[0], names[1]);
 }
 
 typedef struct build_search {

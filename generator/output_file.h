@@ -6,9 +6,9 @@
 
 #include "error.h"
 
-/* Makes `path` a file of these bytes: written beside it, synced, renamed. A file that has them already
- * keeps its time stamp, so that nothing made from it is made again.
- * Errors: SYSTEM (names the file); the old file is then as it was. */
+/* Makes `path` a file of these bytes: written beside it, synced, renamed. A file that has them
+ * already keeps its time stamp, so that nothing made from it is made again. Errors: SYSTEM (names
+ * the file); the old file is then as it was. */
 lampar_status lampar_output_file_write(const char *path, const void *bytes, size_t size);
 
 /* Makes the folder `path` and those above it, as far as they are missing. Errors: SYSTEM. */

@@ -37,12 +37,13 @@ static lampar_status make_record(const lampar_variant *variant, const lampar_cub
   return LAMPAR_OK;
 }
 
-lampar_status lampar_pack_write(const lampar_plan *plan, const lampar_cubin *cubins, uint8_t **bytes,
-                                size_t *size) {
+lampar_status lampar_pack_write(const lampar_plan *plan, const lampar_cubin *cubins,
+                                uint8_t **bytes, size_t *size) {
   *size = pack_size(plan, cubins);
   *bytes = calloc(1, *size); /* zeros between the parts */
   if (*bytes == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "pack %s: no memory for its %zu bytes", plan->name, *size);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "pack %s: no memory for its %zu bytes", plan->name,
+                       *size);
 
   lampar_pack_header *const header = (lampar_pack_header *)*bytes;
   lampar_pack_record *const records = (lampar_pack_record *)(*bytes + sizeof *header);

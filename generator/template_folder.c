@@ -39,12 +39,14 @@ lampar_status lampar_template_folder(const char *chosen, char folder[PATH_MAX]) 
   }
   if (chosen != NULL) {
     if (take(chosen, folder)) return LAMPAR_OK;
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "%s: folder %s has no oneshot.cu.in; name the folder with lampar's templates",
-                       subject, chosen);
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "%s: folder %s has no oneshot.cu.in; name the folder with lampar's templates", subject,
+        chosen);
   }
   if (take_installed(folder) || take(LAMPAR_SOURCE_TEMPLATES, folder)) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                     "no templates beside the executable, nor in %s; name their folder with --templates",
-                     LAMPAR_SOURCE_TEMPLATES);
+  return lampar_fail(
+      LAMPAR_ERROR_SYSTEM,
+      "no templates beside the executable, nor in %s; name their folder with --templates",
+      LAMPAR_SOURCE_TEMPLATES);
 }

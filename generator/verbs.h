@@ -1,6 +1,6 @@
-/* The verbs of the command line. Each takes its own arguments, with argv[0] as "lampar VERB", prints
- * results on standard output and remarks on standard error. `*passed` starts as true; a verb that
- * checks something makes it false when the check fails (exit status 1). Any status other than
+/* The verbs of the command line. Each takes its own arguments, with argv[0] as "lampar VERB",
+ * prints results on standard output and remarks on standard error. `*passed` starts as true; a verb
+ * that checks something makes it false when the check fails (exit status 1). Any status other than
  * LAMPAR_OK is a mistake in what it was given (exit status 2), and main prints its sentence. */
 #ifndef LAMPAR_VERBS_H
 #define LAMPAR_VERBS_H
@@ -14,6 +14,7 @@ typedef lampar_status (*lampar_verb_function)(int argc, char **argv, bool *passe
 lampar_status lampar_verb_plan(int argc, char **argv, bool *passed);
 lampar_status lampar_verb_build(int argc, char **argv, bool *passed);
 lampar_status lampar_verb_inspect(int argc, char **argv, bool *passed);
+lampar_status lampar_verb_verify(int argc, char **argv, bool *passed);
 lampar_status lampar_verb_render(int argc, char **argv, bool *passed);
 lampar_status lampar_verb_compile(int argc, char **argv, bool *passed);
 lampar_status lampar_verb_pack(int argc, char **argv, bool *passed);
