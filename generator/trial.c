@@ -260,8 +260,7 @@ lampar_status lampar_trial_batch(lampar_trial *trial, lampar_trial_samples sampl
   LAMPAR_TRY(lampar_rank_barrier(trial->rank));
   for (size_t i = 0; i < count; ++i) LAMPAR_TRY(lampar_trial_enqueue(trial, i));
   LAMPAR_TRY(lampar_rank_barrier(trial->rank));
-  LAMPAR_TRY(lampar_trial_check(trial));
-  return lampar_rank_barrier(trial->rank);
+  return lampar_trial_check(trial);
 }
 
 static lampar_status open_trial(lampar_rank *rank, size_t bytes, lampar_trial *trial) {

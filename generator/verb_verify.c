@@ -1,0 +1,277 @@
+#include <argp.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "trial.h"
+#include "verbs.h"
+
+enum {
+  SIZES_MAX = 4,
+  CALLS = 16,               /* of a kernel in a row: every mailbox is used many times */
+  MARGIN_ELEMENTS = 100000, /* that samples are longer than the largest call */
+  WATCHDOG_MS = 20000,
+};
+
+typedef struct arguments {
+  const char *pack, *filter;
+  int world; /* 0: all */
+  uint64_t seed;
+} arguments;
+
+enum { OPTION_DEVICE = 256, OPTION_WORLD, OPTION_SEED, OPTION_FILTER };
+
+static const struct argp_option options[] = {
+    {"device", OPTION_DEVICE, "gpu", 0, "Where the kernels run: the GPUs of this machine", 0},
+    {"world", OPTION_WORLD, "N", 0, "Only kernels for N ranks (default: every number in the pack)",
+     0},
+    {"seed", OPTION_SEED, "S", 0, "Of the random data (default: 1)", 0},
+    {"filter", OPTION_FILTER, "PATTERN", 0, "Only kernels whose name matches, as a shell does", 0},
+    {0},
+};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *const given = state->input;
+  char *end;
+  switch (key) {
+  case OPTION_DEVICE:
+    if (strcmp(value, "gpu") != 0) argp_error(state, "--device %s: it can be gpu", value);
+    return 0;
+  case OPTION_WORLD:
+    given->world = (int)strtol(value, &end, 10);
+    if (*end != '\0' || given->world < 2 || given->world > LAMPAR_WORLD_MAX)
+      argp_error(state, "--world %s: 2 to %d ranks", value, LAMPAR_WORLD_MAX);
+    return 0;
+  case OPTION_SEED:
+    given->seed = strtoull(value, &end, 0);
+    if (*value == '\0' || *end != '\0') argp_error(state, "--seed %s: a number", value);
+    return 0;
+  case OPTION_FILTER: given->filter = value; return 0;
+  case ARGP_KEY_ARG:
+    if (state->arg_num > 0) argp_error(state, "one PACK at a time");
+    given->pack = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (given->pack == NULL) argp_error(state, "PACK is missing");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+typedef struct verification {
+  const arguments *given;
+  lampar_pack *pack;
+  lampar_ranks *ranks;
+  lampar_trials *trials;
+  lampar_samples samples[LAMPAR_TRIAL_DTYPES]; /* of the world at hand */
+  uint32_t capability;
+  size_t right, wrong, not_run;
+} verification;
+
+typedef struct shape {
+  uint64_t rows, row_length;
+} shape;
+
+static bool is_wanted(const verification *v, const lampar_kernel_info *info, int world) {
+  uint32_t arch = 0;
+  lampar_arch_parse(info->arch, &arch);
+  return info->world == world &&
+         arch == lampar_kernels_arch(&v->pack, 1, v->capability, (uint32_t)world) &&
+         (v->given->filter == NULL || fnmatch(v->given->filter, info->name, 0) == 0);
+}
+
+/* The largest limit, in rows or else in bytes, of the kernels that are asked before this one. */
+static uint64_t limit_before(const verification *v, const lampar_kernel_info *info) {
+  uint64_t limit = 0;
+  for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
+    lampar_kernel_info other;
+    if (lampar_pack_info(v->pack, i, &other) != LAMPAR_OK) continue;
+    if (strcmp(other.arch, info->arch) != 0 || other.world != info->world ||
+        other.dtype != info->dtype || other.hidden != info->hidden)
+      continue;
+    const uint64_t theirs = info->hidden > 0 ? other.rows_limit : other.bytes_limit;
+    const uint64_t own = info->hidden > 0 ? info->rows_limit : info->bytes_limit;
+    if (theirs < own && theirs > limit) limit = theirs;
+  }
+  return limit;
+}
+
+/* Shapes from the smallest to the largest that this very kernel is chosen for, one with a tail.
+ * Fails when a shape of its range goes to NCCL. */
+static lampar_status find_shapes(const verification *v, const lampar_kernel_info *info,
+                                 shape shapes[SIZES_MAX], size_t *count) {
+  const size_t unit = info->hidden > 0 ? 1 : lampar_dtype_bytes(info->dtype);
+  const uint64_t low = limit_before(v, info) / unit + 1;
+  const uint64_t high = (info->hidden > 0 ? info->rows_limit : info->bytes_limit) / unit;
+  const uint64_t middle = low + (high - low) / 2;
+  const uint64_t sizes[SIZES_MAX] = {low, high, middle, middle > low + 3 ? middle - 3 : low};
+  *count = 0;
+  for (size_t i = 0; i < SIZES_MAX; ++i) {
+    const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden} : (shape){1, sizes[i]};
+    lampar_call call = LAMPAR_CALL_INIT;
+    lampar_answer answer = LAMPAR_ANSWER_INIT;
+    call.dtype = info->dtype;
+    call.rows = s.rows;
+    call.row_length = s.row_length;
+    LAMPAR_TRY(lampar_query(lampar_ranks_at(v->ranks, 0)->group, &call, &answer));
+    if (answer.path != LAMPAR_PATH_KERNEL)
+      return lampar_fail(LAMPAR_ERROR_NO_KERNEL, "%llu x %llu elements go to NCCL: %s",
+                         (unsigned long long)s.rows, (unsigned long long)s.row_length,
+                         answer.sentence);
+    if (strcmp(answer.kernel, info->name) == 0) shapes[(*count)++] = s;
+  }
+  return LAMPAR_OK;
+}
+
+static lampar_status verify_kernel(verification *v, const lampar_kernel_info *info, size_t *calls) {
+  shape shapes[SIZES_MAX];
+  size_t count;
+  *calls = 0;
+  LAMPAR_TRY(find_shapes(v, info, shapes, &count));
+  if (count == 0) return LAMPAR_OK;
+
+  lampar_trial_call list[CALLS] = {0};
+  for (size_t i = 0; i < CALLS; ++i) {
+    const shape s = shapes[i % count];
+    list[i] = (lampar_trial_call){
+        .dtype = info->dtype,
+        .rows = s.rows,
+        .row_length = s.row_length,
+        .first = (i * 7919 + v->given->seed) % MARGIN_ELEMENTS,
+        /* Half of the calls is aligned, as most of a server's are. */
+        .input_shift = i / 2 % 2 * (uint32_t)i,
+        .output_shift = i / 2 % 2 * (uint32_t)(i + 1),
+        .in_place = i % 5 == 4,
+    };
+  }
+  const lampar_samples *const samples[] = {&v->samples[0], &v->samples[1], &v->samples[2]};
+  LAMPAR_TRY(lampar_trials_run(v->trials, samples, list, CALLS));
+  *calls = CALLS;
+  return LAMPAR_OK;
+}
+
+static lampar_status open_group(verification *v, int world) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.strict = 1;
+  config.watchdog_ms = WATCHDOG_MS;
+  LAMPAR_TRY(lampar_ranks_set_world(v->ranks, world));
+  return lampar_ranks_open_group(v->ranks, &v->pack, 1, &config);
+}
+
+/* One line a kernel. A group whose kernel failed is over; the next kernel gets a new one. */
+static lampar_status verify_kernels(verification *v, int world) {
+  for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
+    lampar_kernel_info info;
+    LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
+    if (!is_wanted(v, &info, world)) continue;
+    size_t calls;
+    const lampar_status status = verify_kernel(v, &info, &calls);
+    if (status == LAMPAR_OK && calls > 0) {
+      ++v->right;
+      printf("%-48s %6zu calls  ok\n", info.name, calls);
+    } else if (status == LAMPAR_OK) {
+      ++v->not_run;
+      printf("%-48s      0 calls  NOT RUN: no size chooses it\n", info.name);
+    } else {
+      ++v->wrong;
+      printf("%-48s         FAILED  %s\n", info.name, lampar_last_error());
+      lampar_ranks_close_group(v->ranks);
+      LAMPAR_TRY(open_group(v, world));
+    }
+    fflush(stdout);
+  }
+  return LAMPAR_OK;
+}
+
+static lampar_status make_samples(verification *v, int world) {
+  for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
+    lampar_kernel_info info;
+    LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
+    if (!is_wanted(v, &info, world)) continue;
+    lampar_samples *s = &v->samples[info.dtype];
+    const size_t count = info.bytes_limit / lampar_dtype_bytes(info.dtype) + MARGIN_ELEMENTS;
+    if (s->count >= count) continue;
+    lampar_samples_destroy(s);
+    LAMPAR_TRY(
+        lampar_samples_create(info.dtype, world, count, lampar_sample_finite, &v->given->seed, s));
+  }
+  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d)
+    if (v->samples[d].count > 0) LAMPAR_TRY(lampar_samples_check_bound(&v->samples[d]));
+  return LAMPAR_OK;
+}
+
+static lampar_status verify_world(verification *v, int world) {
+  lampar_status status = make_samples(v, world);
+  if (status == LAMPAR_OK) status = open_group(v, world);
+  if (status == LAMPAR_OK) status = verify_kernels(v, world);
+  lampar_ranks_close_group(v->ranks);
+  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) lampar_samples_destroy(&v->samples[d]);
+  return status;
+}
+
+/* Images that hold the largest call, input and output, with guards. */
+static lampar_status open_device(verification *v) {
+  int most = v->given->world;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
+    lampar_kernel_info info;
+    LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
+    if (v->given->world == 0 && info.world > most) most = info.world;
+    if (info.bytes_limit > bytes) bytes = info.bytes_limit;
+  }
+  if (most == 0)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no kernel in it", v->given->pack);
+  LAMPAR_TRY(lampar_ranks_create(0, most, 0, &v->ranks));
+  LAMPAR_TRY(lampar_ranks_capability(v->ranks, &v->capability));
+  return lampar_trials_create(v->ranks, 2 * bytes + (1 << 20), &v->trials);
+}
+
+static lampar_status verify(verification *v) {
+  LAMPAR_TRY(lampar_pack_open(v->given->pack, &v->pack));
+  LAMPAR_TRY(open_device(v));
+  for (int world = 2; world <= LAMPAR_WORLD_MAX; ++world) {
+    bool any = false;
+    for (size_t i = 0; i < lampar_pack_count(v->pack) && !any; ++i) {
+      lampar_kernel_info info;
+      LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
+      any = is_wanted(v, &info, world) && (v->given->world == 0 || v->given->world == world);
+    }
+    if (any) LAMPAR_TRY(verify_world(v, world));
+  }
+  const size_t seen = v->right + v->wrong + v->not_run;
+  if (seen == 0)
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "%s: no kernel is for this GPU (compute capability %u.%u), the world and the "
+        "filter; `lampar inspect` lists its kernels",
+        v->given->pack, v->capability / 10, v->capability % 10);
+  printf("%zu kernels: %zu right, %zu wrong, %zu not run (seed %llu)\n", seen, v->right, v->wrong,
+         v->not_run, (unsigned long long)v->given->seed);
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
+  arguments given = {.seed = 1};
+  const struct argp argp = {
+      options,
+      parse,
+      "PACK",
+      "Runs the kernels of a pack with random data and compares every bit with the exact sum, "
+      "which is "
+      "itself held against a float64 sum. The ranks are threads; several may share a GPU.",
+      NULL,
+      NULL,
+      NULL};
+  argp_parse(&argp, argc, argv, 0, NULL, &given);
+
+  verification v = {.given = &given};
+  const lampar_status status = verify(&v);
+  *passed = v.wrong == 0 && v.not_run == 0;
+  lampar_trials_destroy(v.trials);
+  lampar_ranks_destroy(v.ranks);
+  lampar_pack_close(v.pack);
+  return status;
+}
