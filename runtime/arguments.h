@@ -1,4 +1,5 @@
-/* What a kernel is called with: one struct by value, the same fields in templates/parts/arguments.cuh.in. */
+/* What a kernel is called with: one struct by value, the same fields in
+ * templates/parts/arguments.cuh.in. */
 #ifndef LAMPAR_ARGUMENTS_H
 #define LAMPAR_ARGUMENTS_H
 
@@ -20,19 +21,19 @@ typedef struct lampar_fault_record {
 typedef struct lampar_arguments {
   const void *input;
   void *output;
-  uint64_t input_stride;  /* elements from a row to the next */
+  uint64_t input_stride; /* elements from a row to the next */
   uint64_t output_stride;
-  uint64_t elements;      /* of the whole message */
-  uint64_t row_length;    /* elements */
+  uint64_t elements;   /* of the whole message */
+  uint64_t row_length; /* elements */
   uint32_t mailboxes;
   uint32_t rank;
-  uint32_t vectors;       /* 1: every vector of input and output is aligned to 16 bytes and whole */
-  uint32_t kernel;        /* goes into the fault record */
+  uint32_t vectors; /* 1: every vector of input and output is aligned to 16 bytes and whole */
+  uint32_t kernel;  /* goes into the fault record */
   uint64_t watchdog_ns;
-  uint32_t *epoch;        /* [mailboxes], own memory */
-  uint32_t *faulted;      /* own memory: not 0 once a wait has come to its bound */
+  uint32_t *epoch;   /* [mailboxes], own memory */
+  uint32_t *faulted; /* own memory: not 0 once a wait has come to its bound */
   lampar_fault_record *fault;
-  void *own;              /* the own mailboxes */
+  void *own;                       /* the own mailboxes */
   void *mailbox[LAMPAR_WORLD_MAX]; /* every rank's, as this rank reaches them; a kernel takes the
                                       first `world` */
 } lampar_arguments;

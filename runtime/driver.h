@@ -8,40 +8,56 @@
 #include <stdint.h>
 
 #include "lampar/lampar.h"
+#include "library.h"
+
+struct CUctx_st;
+struct CUevent_st;
+struct CUfunc_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
+struct CUgraphNode_st;
+struct CUkern_st;
+struct CUlib_st;
 
 typedef unsigned long long lampar_device_pointer; /* CUdeviceptr */
-typedef struct { char bytes[16]; } lampar_uuid;   /* CUuuid */
-typedef struct { char reserved[64]; } lampar_ipc_handle; /* CUipcMemHandle */
+typedef struct {
+  char bytes[16];
+} lampar_uuid; /* CUuuid */
+typedef struct {
+  char reserved[64];
+} lampar_ipc_handle; /* CUipcMemHandle */
 
 enum { /* CUresult */
-  LAMPAR_CUDA_SUCCESS = 0,
-  LAMPAR_CUDA_ERROR_NOT_READY = 600,
-  LAMPAR_CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+       LAMPAR_CUDA_SUCCESS = 0,
+       LAMPAR_CUDA_ERROR_NOT_READY = 600,
+       LAMPAR_CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+       LAMPAR_CUDA_ERROR_CAPTURE_UNSUPPORTED = 900,
+       LAMPAR_CUDA_ERROR_CAPTURE_IMPLICIT = 906,
 };
 
 enum { /* CUdevice_attribute */
-  LAMPAR_DEVICE_MULTIPROCESSOR_COUNT = 16,
-  LAMPAR_DEVICE_COMPUTE_CAPABILITY_MAJOR = 75,
-  LAMPAR_DEVICE_COMPUTE_CAPABILITY_MINOR = 76,
+       LAMPAR_DEVICE_MULTIPROCESSOR_COUNT = 16,
+       LAMPAR_DEVICE_COMPUTE_CAPABILITY_MAJOR = 75,
+       LAMPAR_DEVICE_COMPUTE_CAPABILITY_MINOR = 76,
 };
 
 enum { /* CUdevice_P2PAttribute */
-  LAMPAR_P2P_ACCESS_SUPPORTED = 2,
-  LAMPAR_P2P_NATIVE_ATOMIC_SUPPORTED = 3,
+       LAMPAR_P2P_ACCESS_SUPPORTED = 2,
+       LAMPAR_P2P_NATIVE_ATOMIC_SUPPORTED = 3,
 };
 
 enum { /* flags */
-  LAMPAR_STREAM_NON_BLOCKING = 1,
-  LAMPAR_EVENT_DEFAULT = 0,
-  LAMPAR_EVENT_DISABLE_TIMING = 2,
-  LAMPAR_MEMHOSTALLOC_PORTABLE = 1,
-  LAMPAR_MEMHOSTALLOC_DEVICEMAP = 2,
-  LAMPAR_IPC_LAZY_ENABLE_PEER_ACCESS = 1,
-  LAMPAR_CAPTURE_STATUS_NONE = 0,
-  LAMPAR_CAPTURE_MODE_THREAD_LOCAL = 1,
-  LAMPAR_MEMORYTYPE_HOST = 1,
-  LAMPAR_MEMORYTYPE_DEVICE = 2,
-  LAMPAR_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6, /* CUlaunchAttributeID */
+       LAMPAR_STREAM_NON_BLOCKING = 1,
+       LAMPAR_EVENT_DEFAULT = 0,
+       LAMPAR_EVENT_DISABLE_TIMING = 2,
+       LAMPAR_MEMHOSTALLOC_PORTABLE = 1,
+       LAMPAR_MEMHOSTALLOC_DEVICEMAP = 2,
+       LAMPAR_IPC_LAZY_ENABLE_PEER_ACCESS = 1,
+       LAMPAR_CAPTURE_STATUS_NONE = 0,
+       LAMPAR_CAPTURE_MODE_THREAD_LOCAL = 1,
+       LAMPAR_MEMORYTYPE_HOST = 1,
+       LAMPAR_MEMORYTYPE_DEVICE = 2,
+       LAMPAR_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6, /* CUlaunchAttributeID */
 };
 
 typedef struct { /* CUlaunchAttribute: id, padding, a union of 64 bytes */
@@ -50,7 +66,9 @@ typedef struct { /* CUlaunchAttribute: id, padding, a union of 64 bytes */
   union {
     char padding[64];
     int programmatic_stream_serialization_allowed;
-    struct { unsigned x, y, z; } cluster_dimension;
+    struct {
+      unsigned x, y, z;
+    } cluster_dimension;
   } value;
 } lampar_launch_attribute;
 
@@ -88,7 +106,7 @@ typedef struct { /* CUDA_MEMCPY2D_v2 */
   X(device_count, cuDeviceGetCount, (int *count))                                                  \
   X(device_get, cuDeviceGet, (int *device, int ordinal))                                           \
   X(device_name, cuDeviceGetName, (char *name, int bytes, int device))                             \
-  X(device_uuid, cuDeviceGetUuid_v2, (lampar_uuid *uuid, int device))                              \
+  X(device_uuid, cuDeviceGetUuid_v2, (lampar_uuid * uuid, int device))                             \
   X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device))               \
   X(device_p2p_attribute, cuDeviceGetP2PAttribute, (int *value, int attribute, int from, int to))  \
   X(device_can_access_peer, cuDeviceCanAccessPeer, (int *can, int device, int peer))               \
@@ -101,9 +119,9 @@ typedef struct { /* CUDA_MEMCPY2D_v2 */
   X(memory_alloc, cuMemAlloc_v2, (lampar_device_pointer * pointer, size_t bytes))                  \
   X(memory_free, cuMemFree_v2, (lampar_device_pointer pointer))                                    \
   X(memory_alloc_async, cuMemAllocAsync,                                                           \
-    (lampar_device_pointer * pointer, size_t bytes, struct CUstream_st *stream))                   \
+    (lampar_device_pointer * pointer, size_t bytes, struct CUstream_st * stream))                  \
   X(memory_free_async, cuMemFreeAsync,                                                             \
-    (lampar_device_pointer pointer, struct CUstream_st *stream))                                   \
+    (lampar_device_pointer pointer, struct CUstream_st * stream))                                  \
   X(host_alloc, cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))                    \
   X(host_free, cuMemFreeHost, (void *pointer))                                                     \
   X(host_device_pointer, cuMemHostGetDevicePointer_v2,                                             \
@@ -115,7 +133,8 @@ typedef struct { /* CUDA_MEMCPY2D_v2 */
   X(copy_to_host_async, cuMemcpyDtoHAsync_v2,                                                      \
     (void *to, lampar_device_pointer from, size_t bytes, struct CUstream_st *stream))              \
   X(copy_2d_async, cuMemcpy2DAsync_v2, (const lampar_copy_2d *copy, struct CUstream_st *stream))   \
-  X(ipc_get_handle, cuIpcGetMemHandle, (lampar_ipc_handle * handle, lampar_device_pointer pointer)) \
+  X(ipc_get_handle, cuIpcGetMemHandle,                                                             \
+    (lampar_ipc_handle * handle, lampar_device_pointer pointer))                                   \
   X(ipc_open_handle, cuIpcOpenMemHandle_v2,                                                        \
     (lampar_device_pointer * pointer, lampar_ipc_handle handle, unsigned flags))                   \
   X(ipc_close_handle, cuIpcCloseMemHandle, (lampar_device_pointer pointer))                        \
@@ -143,7 +162,7 @@ typedef struct { /* CUDA_MEMCPY2D_v2 */
   X(event_record, cuEventRecord, (struct CUevent_st * event, struct CUstream_st * stream))         \
   X(event_query, cuEventQuery, (struct CUevent_st * event))                                        \
   X(event_synchronize, cuEventSynchronize, (struct CUevent_st * event))                            \
-  X(event_elapsed, cuEventElapsedTime,                                                          \
+  X(event_elapsed, cuEventElapsedTime,                                                             \
     (float *milliseconds, struct CUevent_st *start, struct CUevent_st *end))                       \
   X(library_load, cuLibraryLoadData,                                                               \
     (struct CUlib_st * *library, const void *code, int *jit_options, void **jit_values,            \
@@ -161,8 +180,7 @@ typedef struct { /* CUDA_MEMCPY2D_v2 */
      void **extra))
 
 typedef struct lampar_driver {
-  void *library; /* handle of dlopen */
-  char path[256]; /* of the library that was loaded */
+  lampar_library library;
 #define LAMPAR_DRIVER_FIELD(field, symbol, parameters) int(*field) parameters;
   LAMPAR_DRIVER_FUNCTIONS(LAMPAR_DRIVER_FIELD)
 #undef LAMPAR_DRIVER_FIELD

@@ -1,5 +1,5 @@
-/* NCCL's entry points that lampar uses, found at run time: those already in the process first, since
- * the caller's communicator belongs to them. Constants are NCCL's ABI (nccl.h). */
+/* NCCL's entry points that lampar uses, found at run time: those already in the process first,
+ * since the caller's communicator belongs to them. Constants are NCCL's ABI (nccl.h). */
 #ifndef LAMPAR_NCCL_H
 #define LAMPAR_NCCL_H
 
@@ -7,8 +7,11 @@
 #include <stdint.h>
 
 #include "lampar/lampar.h"
+#include "library.h"
 
-typedef struct { char internal[128]; } lampar_nccl_id; /* ncclUniqueId */
+typedef struct {
+  char internal[128];
+} lampar_nccl_id; /* ncclUniqueId */
 
 enum { LAMPAR_NCCL_SUCCESS = 0, LAMPAR_NCCL_IN_PROGRESS = 7, LAMPAR_NCCL_UINT8 = 1 };
 
@@ -34,8 +37,7 @@ enum { LAMPAR_NCCL_SUCCESS = 0, LAMPAR_NCCL_IN_PROGRESS = 7, LAMPAR_NCCL_UINT8 =
      struct CUstream_st *stream))
 
 typedef struct lampar_nccl {
-  void *library;
-  char path[256];
+  lampar_library library;
 #define LAMPAR_NCCL_FIELD(type, field, symbol, parameters) type(*field) parameters;
   LAMPAR_NCCL_FUNCTIONS(LAMPAR_NCCL_FIELD)
 #undef LAMPAR_NCCL_FIELD

@@ -17,7 +17,7 @@ typedef struct lampar_pack_header {
   uint32_t record_bytes;
   uint32_t record_count;
   uint64_t file_bytes;
-  uint8_t digest[16]; /* XXH3-128 of the whole file with these 16 bytes as zeros */
+  uint8_t digest[16];    /* XXH3-128 of the whole file with these 16 bytes as zeros */
   uint32_t needs_nvlink; /* topology.link = "nvlink" */
   uint32_t reserved;
   char name[64];    /* of the spec */

@@ -75,10 +75,8 @@ void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BY
   char shape[32] = "flat", limit[32] = "";
   if (variant->hidden > 0) snprintf(shape, sizeof shape, "h%u", variant->hidden);
   if (!variant->looping) {
-    if (variant->hidden > 0)
-      snprintf(limit, sizeof limit, "_r%u", variant->rows_limit);
-    else
-      snprintf(limit, sizeof limit, "_b%llu", (unsigned long long)variant->bytes_limit);
+    if (variant->hidden > 0) snprintf(limit, sizeof limit, "_r%u", variant->rows_limit);
+    else snprintf(limit, sizeof limit, "_b%llu", (unsigned long long)variant->bytes_limit);
   }
   snprintf(name, LAMPAR_NAME_BYTES, "ar_oneshot_w%u_%s_%s_%s%s", variant->world,
            lampar_dtype_name(variant->dtype), shape, lampar_arch_name(variant->arch), limit);

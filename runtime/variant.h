@@ -1,5 +1,5 @@
-/* One specialised kernel: what a call must match, and how the kernel is built and launched. The plan
- * makes variants, everything behind it reads them. Shared with the generator. */
+/* One specialised kernel: what a call must match, and how the kernel is built and launched. The
+ * plan makes variants, everything behind it reads them. Shared with the generator. */
 #ifndef LAMPAR_VARIANT_H
 #define LAMPAR_VARIANT_H
 
@@ -23,8 +23,8 @@ enum lampar_trigger { LAMPAR_TRIGGER_OFF = 0, LAMPAR_TRIGGER_EARLY = 1, LAMPAR_T
 typedef struct lampar_variant {
   uint32_t arch;
   uint32_t world;
-  uint32_t dtype;  /* lampar_dtype: bf16, f16 or f32 */
-  uint32_t hidden; /* elements of a row; 0: flat */
+  uint32_t dtype;       /* lampar_dtype: bf16, f16 or f32 */
+  uint32_t hidden;      /* elements of a row; 0: flat */
   uint32_t rows_limit;  /* most rows of a call; 0: flat */
   uint32_t looping;     /* 1: a warp serves mailboxes until none is left; 0: at most one */
   uint64_t bytes_limit; /* most bytes of a call */
@@ -34,7 +34,8 @@ typedef struct lampar_variant {
   uint32_t reserved;    /* 0 */
 } lampar_variant;
 
-/* Order of a pack: key first (arch, world, dtype, hidden), then the limit, straight before looping. */
+/* Order of a pack: key first (arch, world, dtype, hidden), then the limit, straight before looping.
+ */
 int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b);
 
 /* "ar_oneshot_w2_bf16_h7168_sm_90"; a straight kernel, which has a limit of its own, adds it:
@@ -42,16 +43,17 @@ int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b);
 void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BYTES]);
 
 /* Mailboxes that a call of rows x row_length elements uses in this variant. */
-uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, uint64_t row_length);
+uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows,
+                                  uint64_t row_length);
 
 /* Mailboxes of the largest call it takes. */
 uint64_t lampar_variant_mailboxes_limit(const lampar_variant *variant);
 
-/* Bytes of workspace on each rank for that many mailboxes: two halves of a slot for every source, and
- * one epoch. */
+/* Bytes of workspace on each rank for that many mailboxes: two halves of a slot for every source,
+ * and one epoch. */
 uint64_t lampar_workspace_bytes(uint64_t mailboxes, uint32_t world);
 
-size_t lampar_dtype_bytes(uint32_t dtype); /* 0: not a dtype */
+size_t lampar_dtype_bytes(uint32_t dtype);     /* 0: not a dtype */
 const char *lampar_dtype_name(uint32_t dtype); /* "bf16"; NULL: not a dtype */
 bool lampar_dtype_parse(const char *name, uint32_t *dtype);
 bool lampar_dtype_has_kernels(uint32_t dtype); /* bf16, f16, f32 */

@@ -72,29 +72,30 @@ typedef enum lampar_path {
   LAMPAR_PATH_NCCL = 1,
 } lampar_path;
 
-/* Why a call, or a whole group, goes to NCCL. A closed list; lampar_reason_string gives a sentence. */
+/* Why a call, or a whole group, goes to NCCL. A closed list; lampar_reason_string gives a sentence.
+ */
 typedef enum lampar_reason {
-  LAMPAR_REASON_NONE = 0,                /* it does not: a kernel takes it */
-  LAMPAR_REASON_DISABLED = 1,            /* LAMPAR_DISABLE is set on some rank */
-  LAMPAR_REASON_NOT_ENABLED = 2,         /* the group's config did not opt in */
-  LAMPAR_REASON_EXPERT_PARALLELISM = 3,  /* the group contains expert parallelism */
-  LAMPAR_REASON_RANKS_DISAGREE = 4,      /* packs, options or versions differ between ranks */
-  LAMPAR_REASON_SEVERAL_NODES = 5,       /* the ranks are on more than one host */
-  LAMPAR_REASON_NO_PEER_ACCESS = 6,      /* some pair of GPUs cannot reach each other's memory */
-  LAMPAR_REASON_NO_NVLINK = 7,           /* the pack asks for NVLink and some pair has none */
-  LAMPAR_REASON_SELF_TEST = 8,           /* the kernels gave a wrong sum, or none, at set-up */
-  LAMPAR_REASON_ARCH = 9,                /* no pack has kernels for this GPU */
-  LAMPAR_REASON_WORLD = 10,              /* no pack has kernels for this many ranks */
-  LAMPAR_REASON_DTYPE = 11,              /* no kernel for the element type */
-  LAMPAR_REASON_OP = 12,                 /* no kernel for the reduction */
-  LAMPAR_REASON_EPILOGUE = 13,           /* no kernel for the epilogue */
-  LAMPAR_REASON_ROW_LENGTH = 14,         /* no kernel for the row length, and no flat one either */
-  LAMPAR_REASON_LAYOUT = 15,             /* tensor rank or stride */
-  LAMPAR_REASON_ROWS = 16,               /* more rows than the pack's kernels take */
-  LAMPAR_REASON_BYTES = 17,              /* more bytes than the workspace holds */
-  LAMPAR_REASON_CROSSOVER = 18,          /* from here on NCCL was measured to be faster */
+  LAMPAR_REASON_NONE = 0,                 /* it does not: a kernel takes it */
+  LAMPAR_REASON_DISABLED = 1,             /* LAMPAR_DISABLE is set on some rank */
+  LAMPAR_REASON_NOT_ENABLED = 2,          /* the group's config did not opt in */
+  LAMPAR_REASON_EXPERT_PARALLELISM = 3,   /* the group contains expert parallelism */
+  LAMPAR_REASON_RANKS_DISAGREE = 4,       /* packs, options or versions differ between ranks */
+  LAMPAR_REASON_SEVERAL_NODES = 5,        /* the ranks are on more than one host */
+  LAMPAR_REASON_NO_PEER_ACCESS = 6,       /* some pair of GPUs cannot reach each other's memory */
+  LAMPAR_REASON_NO_NVLINK = 7,            /* the pack asks for NVLink and some pair has none */
+  LAMPAR_REASON_SELF_TEST = 8,            /* the kernels gave a wrong sum, or none, at set-up */
+  LAMPAR_REASON_ARCH = 9,                 /* no pack has kernels for this GPU */
+  LAMPAR_REASON_WORLD = 10,               /* no pack has kernels for this many ranks */
+  LAMPAR_REASON_DTYPE = 11,               /* no kernel for the element type */
+  LAMPAR_REASON_OP = 12,                  /* no kernel for the reduction */
+  LAMPAR_REASON_EPILOGUE = 13,            /* no kernel for the epilogue */
+  LAMPAR_REASON_ROW_LENGTH = 14,          /* no kernel for the row length, and no flat one either */
+  LAMPAR_REASON_LAYOUT = 15,              /* tensor rank or stride */
+  LAMPAR_REASON_ROWS = 16,                /* more rows than the pack's kernels take */
+  LAMPAR_REASON_BYTES = 17,               /* more bytes than the workspace holds */
+  LAMPAR_REASON_CROSSOVER = 18,           /* from here on NCCL was measured to be faster */
   LAMPAR_REASON_CAPTURE_TWO_STREAMS = 19, /* two streams of one capture use one lane */
-  LAMPAR_REASON_SETUP_FAILED = 20,       /* set-up failed on some rank; the report says which */
+  LAMPAR_REASON_SETUP_FAILED = 20,        /* set-up failed on some rank; the report says which */
 } lampar_reason;
 
 /* Constant text; never NULL, also for values that are not of the enum. Any thread. */
@@ -110,24 +111,25 @@ LAMPAR_API const char *lampar_version(void);
 
 /* ---- packs ------------------------------------------------------------------------------- */
 
-/* A file of kernels, checked and mapped. Immutable: any number of groups and threads may share it. */
+/* A file of kernels, checked and mapped. Immutable: any number of groups and threads may share it.
+ */
 typedef struct lampar_pack lampar_pack;
 
 typedef struct lampar_kernel_info {
-  const char *name;    /* also the kernel's symbol; owned by the pack */
-  const char *arch;    /* "sm_90" */
-  int world;           /* ranks */
+  const char *name; /* also the kernel's symbol; owned by the pack */
+  const char *arch; /* "sm_90" */
+  int world;        /* ranks */
   lampar_dtype dtype;
-  uint32_t hidden;     /* elements of a row; 0: a flat kernel, for any number of elements */
-  uint32_t rows_limit; /* most rows of a call; 0 for a flat kernel */
-  uint64_t bytes_limit; /* most bytes of a call */
-  int looping;         /* a warp may serve several mailboxes one after the other */
-  uint32_t threads;    /* of a block */
-  uint32_t registers;  /* of a thread */
+  uint32_t hidden;       /* elements of a row; 0: a flat kernel, for any number of elements */
+  uint32_t rows_limit;   /* most rows of a call; 0 for a flat kernel */
+  uint64_t bytes_limit;  /* most bytes of a call */
+  int looping;           /* a warp may serve several mailboxes one after the other */
+  uint32_t threads;      /* of a block */
+  uint32_t registers;    /* of a thread */
   uint32_t shared_bytes; /* of a block */
-  uint32_t spill_bytes; /* of a thread: its stack frame, 0 in a good kernel */
-  uint32_t watchdog_ms; /* bound of a wait; 0: none */
-  const void *code;    /* the cubin; owned by the pack */
+  uint32_t spill_bytes;  /* of a thread: its stack frame, 0 in a good kernel */
+  uint32_t watchdog_ms;  /* bound of a wait; 0: none */
+  const void *code;      /* the cubin; owned by the pack */
   size_t code_size;
 } lampar_kernel_info;
 
@@ -135,8 +137,8 @@ typedef struct lampar_kernel_info {
  * Errors: SYSTEM (the file cannot be read), PACK, VERSION. */
 LAMPAR_API lampar_status lampar_pack_open(const char *path, lampar_pack **pack);
 
-/* The same for bytes in memory, which must stay as they are until the pack is closed. `name` is used
- * in messages only. `data` must be aligned to 16 bytes. */
+/* The same for bytes in memory, which must stay as they are until the pack is closed. `name` is
+ * used in messages only. `data` must be aligned to 16 bytes. */
 LAMPAR_API lampar_status lampar_pack_open_memory(const void *data, size_t size, const char *name,
                                                  lampar_pack **pack);
 LAMPAR_API void lampar_pack_close(lampar_pack *pack);
@@ -145,15 +147,16 @@ LAMPAR_API void lampar_pack_close(lampar_pack *pack);
 LAMPAR_API size_t lampar_pack_count(const lampar_pack *pack);
 LAMPAR_API lampar_status lampar_pack_info(const lampar_pack *pack, size_t index,
                                           lampar_kernel_info *info);
-/* Name of the spec, and the digest of the whole file as 32 hexadecimal digits; owned by the pack. */
+/* Name of the spec, and the digest of the whole file as 32 hexadecimal digits; owned by the pack.
+ */
 LAMPAR_API const char *lampar_pack_name(const lampar_pack *pack);
 LAMPAR_API const char *lampar_pack_digest(const lampar_pack *pack);
 
 /* ---- groups ------------------------------------------------------------------------------ */
 
-/* How the ranks of a group exchange a few hundred bytes while it is set up. Left empty, it goes over
- * the NCCL communicator. Engines that have another way (a CPU group), and programs with several ranks
- * on one GPU, which NCCL does not take, give their own. */
+/* How the ranks of a group exchange a few hundred bytes while it is set up. Left empty, it goes
+ * over the NCCL communicator. Engines that have another way (a CPU group), and programs with
+ * several ranks on one GPU, which NCCL does not take, give their own. */
 typedef struct lampar_exchange {
   int rank;  /* 0 .. world-1 */
   int world; /* ranks */
@@ -162,8 +165,8 @@ typedef struct lampar_exchange {
   void *user;
 } lampar_exchange;
 
-/* An exchange between threads of this process, one thread a rank. A rank that does not arrive within
- * `timeout_ms` makes the others' all_gather fail. Errors: ARGUMENT, SYSTEM. */
+/* An exchange between threads of this process, one thread a rank. A rank that does not arrive
+ * within `timeout_ms` makes the others' all_gather fail. Errors: ARGUMENT, SYSTEM. */
 typedef struct lampar_local_exchange lampar_local_exchange;
 LAMPAR_API lampar_status lampar_local_exchange_create(int world, uint32_t timeout_ms,
                                                       lampar_local_exchange **local);
@@ -185,41 +188,41 @@ typedef enum lampar_log_level {
 
 typedef void (*lampar_log_function)(void *user, lampar_log_level level, const char *line);
 
-/* Start from LAMPAR_GROUP_CONFIG_INIT. Everything but log and exchange must be equal on all ranks. */
+/* Start from LAMPAR_GROUP_CONFIG_INIT. Everything but log and exchange must be equal on all ranks.
+ */
 typedef struct lampar_group_config {
-  size_t size;     /* sizeof(lampar_group_config) of the caller */
-  int enable;      /* opt in: 0 (the default) leaves every call to NCCL */
-  lampar_role role; /* used in reports and statistics */
+  size_t size;                     /* sizeof(lampar_group_config) of the caller */
+  int enable;                      /* opt in: 0 (the default) leaves every call to NCCL */
+  lampar_role role;                /* used in reports and statistics */
   int contains_expert_parallelism; /* 1: every call goes to NCCL */
-  uint32_t max_rows;        /* most rows that calls will have; 0: what the packs take */
-  uint64_t workspace_limit; /* bytes of device memory of each rank; 0: what the packs need */
-  uint32_t lanes;           /* independent workspaces, for calls that may overlap; 0 means 1 */
-  int strict;               /* 1: a call that no kernel takes is an error instead of a fallback */
-  int programmatic_launch;  /* 1: kernels may start before the one before them on the stream ends.
-                               Every kernel on the stream that is launched that way must wait
-                               (griddepcontrol.wait) before it reads what earlier ones wrote. */
-  uint32_t watchdog_ms;     /* bound of a wait for other ranks; 0: the pack's. May only shorten it */
+  uint32_t max_rows;               /* most rows that calls will have; 0: what the packs take */
+  uint64_t workspace_limit;        /* bytes of device memory of each rank; 0: what the packs need */
+  uint32_t lanes;          /* independent workspaces, for calls that may overlap; 0 means 1 */
+  int strict;              /* 1: a call that no kernel takes is an error instead of a fallback */
+  int programmatic_launch; /* 1: kernels may start before the one before them on the stream ends.
+                              Every kernel on the stream that is launched that way must wait
+                              (griddepcontrol.wait) before it reads what earlier ones wrote. */
+  uint32_t watchdog_ms;    /* bound of a wait for other ranks; 0: the pack's. May only shorten it */
   lampar_exchange exchange; /* empty: over the communicator */
   lampar_log_function log;  /* NULL: standard error, as LAMPAR_DEBUG says */
   void *log_user;
 } lampar_group_config;
 
 #define LAMPAR_GROUP_CONFIG_INIT                                                                   \
-  {                                                                                                \
-    .size = sizeof(lampar_group_config), .lanes = 1                                                \
-  }
+  { .size = sizeof(lampar_group_config), .lanes = 1 }
 
 /* One rank of a set of ranks that reduce together. */
 typedef struct lampar_group lampar_group;
 
-/* Creates this rank's part of a group on the calling thread's current CUDA context. Takes the caller's
- * NCCL communicator (it stays the caller's; it must outlive the group), or NULL with config->exchange
- * set, in which case there is nothing to fall back to. Succeeds also when the kernels cannot be used:
- * then all calls of all ranks go to NCCL, and lampar_group_report says why. A second creation for the
- * same ranks with an equal config gives the same group again, counted.
+/* Creates this rank's part of a group on the calling thread's current CUDA context. Takes the
+ * caller's NCCL communicator (it stays the caller's; it must outlive the group), or NULL with
+ * config->exchange set, in which case there is nothing to fall back to. Succeeds also when the
+ * kernels cannot be used: then all calls of all ranks go to NCCL, and lampar_group_report says why.
+ * A second creation for the same ranks with an equal config gives the same group again, counted.
  * Packs stay the caller's and must outlive the group. Collective, blocking; one thread a rank. Must
  * come before graph capture: it synchronises, allocates and loads every kernel.
- * Errors: ARGUMENT, SYSTEM, DRIVER, NCCL, CAPTURE (some stream of this thread is being captured). */
+ * Errors: ARGUMENT, SYSTEM, DRIVER, NCCL, CAPTURE (some stream of this thread is being captured).
+ */
 LAMPAR_API lampar_status lampar_group_create(lampar_group **group, struct ncclComm *comm,
                                              lampar_pack *const *packs, size_t pack_count,
                                              const lampar_group_config *config);
@@ -245,21 +248,19 @@ typedef struct lampar_call {
 } lampar_call;
 
 #define LAMPAR_CALL_INIT                                                                           \
-  {                                                                                                \
-    .size = sizeof(lampar_call), .rows = 1                                                         \
-  }
+  { .size = sizeof(lampar_call), .rows = 1 }
 
-/* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns OK
- * whichever path was taken. Collective: all ranks make the same calls in the same order. One thread
- * at a time for a group. Capturable. Calls on another stream than the call before are ordered
- * behind it; that earlier stream must still exist.
- * Errors: ARGUMENT, NO_KERNEL, CAPTURE (two streams of one capture), TIMEOUT (an earlier call found a
- * rank missing: the group is over, destroy it), DRIVER, NCCL. */
+/* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns
+ * OK whichever path was taken. Collective: all ranks make the same calls in the same order. One
+ * thread at a time for a group. Capturable. Calls on another stream than the call before are
+ * ordered behind it; that earlier stream must still exist. Errors: ARGUMENT, NO_KERNEL, CAPTURE
+ * (two streams of one capture), TIMEOUT (an earlier call found a rank missing: the group is over,
+ * destroy it), DRIVER, NCCL. */
 LAMPAR_API lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *call,
                                            struct CUstream_st *stream);
 
 typedef struct lampar_answer {
-  size_t size;          /* sizeof(lampar_answer) of the caller */
+  size_t size; /* sizeof(lampar_answer) of the caller */
   lampar_path path;
   const char *kernel;   /* name; NULL for NCCL. Owned by the pack */
   lampar_reason reason; /* NONE for a kernel */
@@ -267,18 +268,16 @@ typedef struct lampar_answer {
 } lampar_answer;
 
 #define LAMPAR_ANSWER_INIT                                                                         \
-  {                                                                                                \
-    .size = sizeof(lampar_answer)                                                                  \
-  }
+  { .size = sizeof(lampar_answer) }
 
-/* What lampar_all_reduce would do with exactly this call, without doing it; an engine's should_use().
- * The same answer on every rank. Pointers and strides of the call are not looked at. Not collective.
- * Errors: ARGUMENT. */
+/* What lampar_all_reduce would do with exactly this call, without doing it; an engine's
+ * should_use(). The same answer on every rank. Pointers and strides of the call are not looked at.
+ * Not collective. Errors: ARGUMENT. */
 LAMPAR_API lampar_status lampar_query(lampar_group *group, const lampar_call *call,
                                       lampar_answer *answer);
 
-/* A few lines about the group: ranks, devices, kernels, workspace, or why it is on NCCL. Owned by the
- * group. */
+/* A few lines about the group: ranks, devices, kernels, workspace, or why it is on NCCL. Owned by
+ * the group. */
 LAMPAR_API const char *lampar_group_report(const lampar_group *group);
 
 /* Ranks of the group, this one, and bytes of device memory that the group holds on this rank. */
@@ -288,36 +287,33 @@ LAMPAR_API uint64_t lampar_group_workspace_bytes(const lampar_group *group);
 
 /* What a kernel wrote down when its wait for other ranks came to its bound. */
 typedef struct lampar_fault {
-  size_t size;        /* sizeof(lampar_fault) of the caller */
-  int rank;           /* the rank that waited */
-  int source;         /* the lowest rank it had nothing from */
-  uint32_t missing;   /* all of them: bit r is rank r */
+  size_t size;      /* sizeof(lampar_fault) of the caller */
+  int rank;         /* the rank that waited */
+  int source;       /* the lowest rank it had nothing from */
+  uint32_t missing; /* all of them: bit r is rank r */
   uint32_t mailbox;
   uint32_t epoch;     /* how often that mailbox had been used before */
   const char *kernel; /* owned by the pack */
 } lampar_fault;
 
 #define LAMPAR_FAULT_INIT                                                                          \
-  {                                                                                                \
-    .size = sizeof(lampar_fault)                                                                   \
-  }
+  { .size = sizeof(lampar_fault) }
 
-/* OK: no wait of this rank has come to its bound. TIMEOUT: one has, `fault` (may be NULL) is filled and
- * lampar_last_error names the rank that is missing. Any thread; does not touch a stream. */
+/* OK: no wait of this rank has come to its bound. TIMEOUT: one has, `fault` (may be NULL) is filled
+ * and lampar_last_error names the rank that is missing. Any thread; does not touch a stream. */
 LAMPAR_API lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault);
 
 typedef struct lampar_stats {
   size_t size;
-  uint64_t kernel_calls; /* calls enqueued or captured; replays of a graph do not pass through here */
+  uint64_t
+      kernel_calls; /* calls enqueued or captured; replays of a graph do not pass through here */
   uint64_t kernel_bytes;
   uint64_t nccl_calls[32]; /* by lampar_reason */
   uint64_t nccl_bytes;
 } lampar_stats;
 
 #define LAMPAR_STATS_INIT                                                                          \
-  {                                                                                                \
-    .size = sizeof(lampar_stats)                                                                   \
-  }
+  { .size = sizeof(lampar_stats) }
 
 /* Counters since creation. Any thread. Errors: ARGUMENT. */
 LAMPAR_API lampar_status lampar_group_stats(const lampar_group *group, lampar_stats *stats);

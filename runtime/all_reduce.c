@@ -1,0 +1,153 @@
+/* The call: checked, decided, and run by a kernel or by NCCL. */
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "fallback.h"
+#include "group.h"
+#include "sized.h"
+
+static lampar_status check_shape(const lampar_call *call) {
+  uint64_t elements, bytes;
+  if (lampar_dtype_bytes(call->dtype) == 0)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.dtype %d is not a lampar_dtype",
+                       (int)call->dtype);
+  if (lampar_nccl_op(call->op) < 0)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.op %d is not a lampar_op", (int)call->op);
+  if (__builtin_mul_overflow(call->rows, call->row_length, &elements) ||
+      __builtin_mul_overflow(elements, lampar_dtype_bytes(call->dtype), &bytes) ||
+      bytes > INT64_MAX)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call: %llu rows of %llu elements are too many",
+                       (unsigned long long)call->rows, (unsigned long long)call->row_length);
+  return LAMPAR_OK;
+}
+
+static lampar_status check_stride(const char *name, uint64_t stride, const lampar_call *call) {
+  if (stride == 0 || call->rows == 1 || stride >= call->row_length) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                     "call.%s %llu is less than a row of %llu elements: rows "
+                     "would overlap",
+                     name, (unsigned long long)stride, (unsigned long long)call->row_length);
+}
+
+static lampar_status check_buffers(const lampar_group *group, const lampar_call *call) {
+  const size_t element = lampar_dtype_bytes(call->dtype);
+  if (call->input == NULL || call->output == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.%s is NULL",
+                       call->input == NULL ? "input" : "output");
+  if ((uintptr_t)call->input % element != 0 || (uintptr_t)call->output % element != 0)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.%s is not aligned to its %zu-byte elements",
+                       (uintptr_t)call->input % element != 0 ? "input" : "output", element);
+  if (call->lane >= group->config.lanes)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.lane is %u, the group has %u", call->lane,
+                       group->config.lanes);
+  LAMPAR_TRY(check_stride("input_stride", call->input_stride, call));
+  return check_stride("output_stride", call->output_stride, call);
+}
+
+static lampar_selection choose(const lampar_group *group, const lampar_call *call) {
+  if (group->verdict.reason != LAMPAR_REASON_NONE)
+    return (lampar_selection){.reason = group->verdict.reason};
+  return lampar_select(&group->candidates, call);
+}
+
+/* A sentence with the call's own numbers. */
+static void describe(const lampar_group *group, const lampar_call *call, lampar_reason reason,
+                     char *sentence, size_t size) {
+  const unsigned long long rows = call->rows, length = call->row_length;
+  switch (reason) {
+  case LAMPAR_REASON_DTYPE:
+  case LAMPAR_REASON_ROW_LENGTH:
+  case LAMPAR_REASON_ROWS:
+  case LAMPAR_REASON_BYTES:
+    snprintf(sentence, size,
+             "%llu x %llu %s: %s; the group has %zu kernels and %llu mailboxes a lane", rows,
+             length, lampar_dtype_name(call->dtype), lampar_reason_string(reason),
+             group->kernels.count, (unsigned long long)group->workspace.mailboxes);
+    break;
+  default:
+    snprintf(sentence, size, "%s%s%s", lampar_reason_string(reason),
+             group->verdict.reason != LAMPAR_REASON_NONE ? ": " : "", group->verdict.sentence);
+  }
+}
+
+static lampar_status run_kernel(lampar_group *group, const lampar_call *call, size_t index,
+                                struct CUstream_st *stream) {
+  const lampar_kernel *kernel = &group->kernels.list[index];
+  const lampar_variant *variant = &kernel->record->variant;
+  lampar_arguments arguments = group->arguments[call->lane];
+  lampar_arguments_take_call(&arguments, call, variant);
+
+  /* All blocks of all ranks on a device must be on it at once. Mailboxes do not depend on the
+   * launch, so this may be decided here, by this rank alone. */
+  const uint32_t warps = variant->threads / 32;
+  if (!variant->looping && (arguments.mailboxes + warps - 1) / warps > kernel->resident_blocks) {
+    const size_t looping = lampar_select_looping(&group->candidates, index);
+    if (looping != SIZE_MAX) {
+      index = looping;
+      kernel = &group->kernels.list[index];
+    }
+  }
+  arguments.kernel = (uint32_t)index;
+  uint64_t bound = kernel->record->variant.watchdog_ms;
+  if (group->config.watchdog_ms > 0 && group->config.watchdog_ms < bound)
+    bound = group->config.watchdog_ms;
+  arguments.watchdog_ns = bound * 1000000;
+
+  LAMPAR_TRY(lampar_lane_enter(&group->lanes[call->lane], &group->driver, stream));
+  LAMPAR_TRY(lampar_launch(&group->driver, kernel, &arguments,
+                           group->config.programmatic_launch != 0, stream));
+  const uint64_t bytes = call->rows * call->row_length * lampar_dtype_bytes(call->dtype);
+  atomic_fetch_add_explicit(&group->kernel_calls, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&group->kernel_bytes, bytes, memory_order_relaxed);
+  return LAMPAR_OK;
+}
+
+static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lampar_reason reason,
+                              struct CUstream_st *stream) {
+  const bool refused = group->config.strict || group->comm == NULL;
+  const bool first = !(group->logged & 1u << reason);
+  char sentence[LAMPAR_SENTENCE_BYTES];
+  if (refused || first) describe(group, call, reason, sentence, sizeof sentence);
+  if (refused)
+    return lampar_fail(LAMPAR_ERROR_NO_KERNEL, "%s, and %s", sentence,
+                       group->config.strict ? "the group is strict"
+                                            : "it has no NCCL communicator");
+  if (first) lampar_log(&group->logger, LAMPAR_LOG_INFO, "a call goes to NCCL: %s", sentence);
+  group->logged |= 1u << reason;
+  LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));
+  const uint64_t bytes = call->rows * call->row_length * lampar_dtype_bytes(call->dtype);
+  atomic_fetch_add_explicit(&group->nccl_calls[reason], 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&group->nccl_bytes, bytes, memory_order_relaxed);
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *given,
+                                struct CUstream_st *stream) {
+  lampar_call call = LAMPAR_CALL_INIT;
+  LAMPAR_TRY(lampar_sized_read(&call, sizeof call, given, "lampar_call"));
+  LAMPAR_TRY(check_shape(&call));
+  if (call.rows == 0 || call.row_length == 0) return LAMPAR_OK;
+  LAMPAR_TRY(check_buffers(group, &call));
+  LAMPAR_TRY(lampar_group_error(group, NULL));
+  const lampar_selection selection = choose(group, &call);
+  if (selection.reason == LAMPAR_REASON_NONE)
+    return run_kernel(group, &call, selection.index, stream);
+  return run_nccl(group, &call, selection.reason, stream);
+}
+
+lampar_status lampar_query(lampar_group *group, const lampar_call *given, lampar_answer *answer) {
+  lampar_call call = LAMPAR_CALL_INIT;
+  LAMPAR_TRY(lampar_sized_read(&call, sizeof call, given, "lampar_call"));
+  LAMPAR_TRY(check_shape(&call));
+  const lampar_selection selection = choose(group, &call);
+  lampar_answer found = {.reason = selection.reason, .sentence = group->sentence};
+  if (selection.reason == LAMPAR_REASON_NONE) {
+    found.path = LAMPAR_PATH_KERNEL;
+    found.kernel = group->kernels.list[selection.index].record->name;
+  } else {
+    found.path = LAMPAR_PATH_NCCL;
+  }
+  describe(group, &call, selection.reason, group->sentence, sizeof group->sentence);
+  return lampar_sized_write(answer, &found, sizeof found, "lampar_answer");
+}

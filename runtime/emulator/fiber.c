@@ -1,0 +1,85 @@
+#include "fiber.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Only what a function must preserve is saved: the compiler takes the switch for a plain call.
+ * swapcontext would do as well, but asks the kernel for the signal mask at every switch. */
+#if defined(__x86_64__)
+enum { SAVED_WORDS = 6, RETURN_WORD = 6 };
+__asm__(".text\n"
+        ".globl fiber_switch\n"
+        ".hidden fiber_switch\n"
+        ".type fiber_switch,@function\n"
+        "fiber_switch:\n"
+        "  push %rbp\n"
+        "  push %rbx\n"
+        "  push %r12\n"
+        "  push %r13\n"
+        "  push %r14\n"
+        "  push %r15\n"
+        "  mov %rsp, (%rdi)\n"
+        "  mov %rsi, %rsp\n"
+        "  pop %r15\n"
+        "  pop %r14\n"
+        "  pop %r13\n"
+        "  pop %r12\n"
+        "  pop %rbx\n"
+        "  pop %rbp\n"
+        "  ret\n"
+        ".size fiber_switch,.-fiber_switch\n");
+
+void *fiber_prepare(void *stack, void (*entry)(void)) {
+  /* At the entry of a function the stack is 8 below a multiple of 16. */
+  uintptr_t *top = (uintptr_t *)((char *)stack + FIBER_STACK_BYTES) - 2;
+  uintptr_t *frame = top - RETURN_WORD - 1;
+  memset(frame, 0, (char *)(top + 2) - (char *)frame);
+  frame[SAVED_WORDS] = (uintptr_t)entry;
+  return frame;
+}
+
+#elif defined(__aarch64__)
+enum { SAVED_WORDS = 20, LINK_WORD = 11 };
+__asm__(".text\n"
+        ".globl fiber_switch\n"
+        ".hidden fiber_switch\n"
+        ".type fiber_switch,@function\n"
+        "fiber_switch:\n"
+        "  sub sp, sp, #160\n"
+        "  stp x19, x20, [sp, #0]\n"
+        "  stp x21, x22, [sp, #16]\n"
+        "  stp x23, x24, [sp, #32]\n"
+        "  stp x25, x26, [sp, #48]\n"
+        "  stp x27, x28, [sp, #64]\n"
+        "  stp x29, x30, [sp, #80]\n"
+        "  stp d8, d9, [sp, #96]\n"
+        "  stp d10, d11, [sp, #112]\n"
+        "  stp d12, d13, [sp, #128]\n"
+        "  stp d14, d15, [sp, #144]\n"
+        "  mov x9, sp\n"
+        "  str x9, [x0]\n"
+        "  mov sp, x1\n"
+        "  ldp x19, x20, [sp, #0]\n"
+        "  ldp x21, x22, [sp, #16]\n"
+        "  ldp x23, x24, [sp, #32]\n"
+        "  ldp x25, x26, [sp, #48]\n"
+        "  ldp x27, x28, [sp, #64]\n"
+        "  ldp x29, x30, [sp, #80]\n"
+        "  ldp d8, d9, [sp, #96]\n"
+        "  ldp d10, d11, [sp, #112]\n"
+        "  ldp d12, d13, [sp, #128]\n"
+        "  ldp d14, d15, [sp, #144]\n"
+        "  add sp, sp, #160\n"
+        "  ret\n"
+        ".size fiber_switch,.-fiber_switch\n");
+
+void *fiber_prepare(void *stack, void (*entry)(void)) {
+  uintptr_t *frame = (uintptr_t *)((char *)stack + FIBER_STACK_BYTES) - SAVED_WORDS;
+  memset(frame, 0, SAVED_WORDS * sizeof *frame);
+  frame[LINK_WORD] = (uintptr_t)entry;
+  return frame;
+}
+
+#else
+#error "the emulated device runs on x86-64 and aarch64"
+#endif

@@ -1,0 +1,16 @@
+/* From a call to a launched kernel. */
+#ifndef LAMPAR_LAUNCH_H
+#define LAMPAR_LAUNCH_H
+
+#include "arguments.h"
+#include "kernels.h"
+
+/* Fills what depends on the call: pointers, strides, counts. `element` is the dtype's size. */
+void lampar_arguments_take_call(lampar_arguments *arguments, const lampar_call *call,
+                                const lampar_variant *variant);
+
+lampar_status lampar_launch(const lampar_driver *driver, const lampar_kernel *kernel,
+                            lampar_arguments *arguments, bool programmatic,
+                            struct CUstream_st *stream);
+
+#endif

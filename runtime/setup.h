@@ -1,0 +1,20 @@
+/* The collective half of a group's creation: every step ends with an exchange, after which all
+ * ranks go the same way. */
+#ifndef LAMPAR_SETUP_H
+#define LAMPAR_SETUP_H
+
+#include "group.h"
+
+/* Facts of all ranks, and the verdict from them. `existing` tells whether this rank has a group for
+ * the same ranks already. */
+lampar_status lampar_setup_meet(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
+                                bool *reuse);
+
+/* Kernels, workspace, peers, self-test, each voted on. A failure on any rank becomes the verdict of
+ * all. Errors: only those of the exchange itself. */
+lampar_status lampar_setup_arm(lampar_group *group, lampar_pack *const *packs, size_t pack_count);
+
+/* Gives back what arm made; a barrier keeps memory until no rank reaches for it. */
+lampar_status lampar_setup_disarm(lampar_group *group);
+
+#endif
