@@ -1,0 +1,234 @@
+#include "spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "error.h"
+#include "sandbox.h"
+
+enum { FILE_BYTES_MAX = 1 << 20 };
+
+/* What the protected body works on. */
+typedef struct reading {
+  const char *path;
+  lampar_spec *spec;
+  lampar_files *read;
+  char *text; /* held here because a Lua error leaves the function that reads it */
+} reading;
+
+/* Raises the sentence of a failed call as a Lua error. */
+static void check(lua_State *L, lampar_status status) {
+  if (status != LAMPAR_OK) luaL_error(L, "%s", lampar_last_error());
+}
+
+/* ---- running the file ---- */
+
+static void push_names(lua_State *L, bool archs) {
+  lua_newtable(L);
+  int count = 0;
+  if (archs) {
+    for (size_t i = 0; lampar_archs[i] != 0; ++i) {
+      lua_pushstring(L, lampar_arch_name(lampar_archs[i]));
+      lua_rawseti(L, -2, ++count);
+    }
+    return;
+  }
+  for (uint32_t dtype = 0; lampar_dtype_name(dtype); ++dtype) {
+    if (!lampar_dtype_has_kernels(dtype)) continue;
+    lua_pushstring(L, lampar_dtype_name(dtype));
+    lua_rawseti(L, -2, ++count);
+  }
+}
+
+/* Pushes what the file returns. `texts` and `environment` are places on the stack. */
+static void run_file(lua_State *L, reading *r, const char *path, int texts, int environment) {
+  size_t size;
+  check(L, lampar_file_read(path, FILE_BYTES_MAX, &r->text, &size));
+  check(L, lampar_files_add(r->read, path));
+  lua_pushlstring(L, r->text, size);
+  free(r->text);
+  r->text = NULL;
+  lua_pushvalue(L, -1);
+  lua_setfield(L, texts, path);
+  const char *kept = lua_tolstring(L, -1, &size);
+  lua_pushvalue(L, environment);
+  lampar_sandbox_load(L, kept, size, path);
+  lua_call(L, 0, 1);
+  lua_rotate(L, -3, 1);
+  lua_pop(L, 2);
+}
+
+/* Upvalues: 1 the reading, 2 the texts by path, 3 the environment, 4 the values of required files by
+ * name, false while one is under way. */
+static int require_beside(lua_State *L) {
+  reading *r = lua_touserdata(L, lua_upvalueindex(1));
+  size_t length;
+  const char *name = luaL_checklstring(L, 1, &length);
+  lua_settop(L, 1);
+  if (length == 0 || name[0] == '/' || strstr(name, "..") || strlen(name) != length)
+    return luaL_error(L, "require \"%s\": only files beside the spec or below its folder; no '..' and no "
+                         "absolute path", name);
+  if (lua_getfield(L, lua_upvalueindex(4), name) != LUA_TNIL) {
+    if (lua_toboolean(L, -1)) return 1;
+    return luaL_error(L, "require \"%s\": the file requires itself, directly or through another", name);
+  }
+  lua_pushboolean(L, 0);
+  lua_setfield(L, lua_upvalueindex(4), name);
+
+  const char *slash = strrchr(r->path, '/');
+  lua_pushlstring(L, r->path, slash ? (size_t)(slash - r->path) + 1 : 0);
+  lua_pushfstring(L, "%s.lua", name);
+  lua_concat(L, 2);
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_pushvalue(L, lua_upvalueindex(3));
+  const int environment = lua_gettop(L);
+  run_file(L, r, lua_tostring(L, environment - 2), environment - 1, environment);
+  if (!lua_toboolean(L, -1)) return luaL_error(L, "require \"%s\": the file returns nothing", name);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, lua_upvalueindex(4), name);
+  return 1;
+}
+
+/* ---- from the checked Lua table to plain data ---- */
+
+static lua_Integer integer(lua_State *L, const char *field) {
+  lua_getfield(L, -1, field);
+  const lua_Integer value = luaL_checkinteger(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+static bool is(lua_State *L, const char *field, const char *word) {
+  lua_getfield(L, -1, field);
+  const bool equal = strcmp(luaL_checkstring(L, -1), word) == 0;
+  lua_pop(L, 1);
+  return equal;
+}
+
+static size_t copy_numbers(lua_State *L, const char *field, uint32_t *numbers, size_t room,
+                           bool (*parse)(const char *, uint32_t *)) {
+  lua_getfield(L, -1, field);
+  const size_t count = (size_t)luaL_len(L, -1);
+  if (count > room) luaL_error(L, "%s has more than %d entries", field, (int)room);
+  for (size_t i = 0; i < count; ++i) {
+    lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    if (!parse)
+      numbers[i] = (uint32_t)luaL_checkinteger(L, -1);
+    else if (!parse(luaL_checkstring(L, -1), &numbers[i]))
+      luaL_error(L, "%s: unknown %s", field, lua_tostring(L, -1));
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return count;
+}
+
+static void *need(lua_State *L, void *memory) {
+  if (!memory) luaL_error(L, "out of memory");
+  return memory;
+}
+
+static void copy_widths(lua_State *L, lampar_spec *spec) {
+  lua_getfield(L, -1, "hidden");
+  const size_t count = (size_t)luaL_len(L, -1);
+  spec->widths = need(L, calloc(count + 1, sizeof *spec->widths));
+  for (; spec->width_count < count; ++spec->width_count) {
+    lampar_width *width = &spec->widths[spec->width_count];
+    lua_rawgeti(L, -1, (lua_Integer)spec->width_count + 1);
+    width->elements = (uint32_t)integer(L, "elements");
+    if (lua_getfield(L, -1, "model") == LUA_TSTRING)
+      width->model = need(L, strdup(lua_tostring(L, -1)));
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+}
+
+static void copy_defaults(lua_State *L, lampar_spec *spec) {
+  lua_getfield(L, -1, "defaults");
+  const size_t count = (size_t)luaL_len(L, -1);
+  spec->defaults = need(L, calloc(count + 1, sizeof *spec->defaults));
+  for (; spec->default_count < count; ++spec->default_count) {
+    lua_rawgeti(L, -1, (lua_Integer)spec->default_count + 1);
+    spec->defaults[spec->default_count] = need(L, strdup(luaL_checkstring(L, -1)));
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+static void copy_spec(lua_State *L, lampar_spec *spec) {
+  lua_getfield(L, -1, "name");
+  snprintf(spec->name, sizeof spec->name, "%s", luaL_checkstring(L, -1));
+  lua_pop(L, 1);
+  spec->arch_count = copy_numbers(L, "arch", spec->archs, LAMPAR_SPEC_ARCHS, lampar_arch_parse);
+  spec->world_count = copy_numbers(L, "world", spec->worlds, LAMPAR_WORLD_MAX, NULL);
+  spec->dtype_count = copy_numbers(L, "dtype", spec->dtypes, LAMPAR_SPEC_DTYPES, lampar_dtype_parse);
+  copy_widths(L, spec);
+  spec->rows = (uint32_t)integer(L, "rows");
+  spec->bytes = (uint64_t)integer(L, "bytes");
+  spec->needs_nvlink = is(L, "link", "nvlink");
+  spec->trigger = is(L, "pdl", "early")  ? LAMPAR_TRIGGER_EARLY
+                  : is(L, "pdl", "exit") ? LAMPAR_TRIGGER_EXIT
+                                         : LAMPAR_TRIGGER_OFF;
+  spec->watchdog_ms = (uint32_t)integer(L, "watchdog_ms");
+  copy_defaults(L, spec);
+}
+
+static int read_spec(lua_State *L) {
+  reading *r = lua_touserdata(L, 1);
+  enum { TEXTS = 2, ENVIRONMENT = 3, VOCABULARY = 4 };
+  lua_newtable(L);
+  lampar_sandbox_environment(L);
+
+  lampar_sandbox_embedded(L, "prelude");
+  lua_newtable(L);
+  lua_pushvalue(L, TEXTS);
+  lua_setfield(L, -2, "texts");
+  push_names(L, true);
+  lua_setfield(L, -2, "archs");
+  push_names(L, false);
+  lua_setfield(L, -2, "dtypes");
+  lua_pushinteger(L, LAMPAR_WORLD_MAX);
+  lua_setfield(L, -2, "world_max");
+  lua_call(L, 1, 1);
+
+  lua_getfield(L, VOCABULARY, "spec");
+  lua_setfield(L, ENVIRONMENT, "spec");
+  lua_getfield(L, VOCABULARY, "model");
+  lua_setfield(L, ENVIRONMENT, "model");
+  lua_pushlightuserdata(L, r);
+  lua_pushvalue(L, TEXTS);
+  lua_pushvalue(L, ENVIRONMENT);
+  lua_newtable(L);
+  lua_pushcclosure(L, require_beside, 4);
+  lua_setfield(L, ENVIRONMENT, "require");
+
+  lua_getfield(L, VOCABULARY, "accept");
+  lua_pushstring(L, r->path);
+  run_file(L, r, r->path, TEXTS, ENVIRONMENT);
+  lua_call(L, 2, 1);
+  copy_spec(L, r->spec);
+  return 0;
+}
+
+lampar_status lampar_spec_read(const char *path, lampar_spec *spec, lampar_files *read) {
+  *spec = (lampar_spec){0};
+  lampar_sandbox *sandbox;
+  LAMPAR_TRY(lampar_sandbox_open(&sandbox));
+  reading r = {.path = path, .spec = spec, .read = read};
+  const lampar_status status = lampar_sandbox_run(sandbox, path, read_spec, &r);
+  lampar_sandbox_close(sandbox);
+  free(r.text);
+  if (status != LAMPAR_OK) lampar_spec_free(spec);
+  return status;
+}
+
+void lampar_spec_free(lampar_spec *spec) {
+  for (size_t i = 0; i < spec->width_count; ++i) free(spec->widths[i].model);
+  for (size_t i = 0; i < spec->default_count; ++i) free(spec->defaults[i]);
+  free(spec->widths);
+  free(spec->defaults);
+  *spec = (lampar_spec){0};
+}
