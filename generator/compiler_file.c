@@ -4,14 +4,11 @@
 
 #include "json_text.h"
 
-enum { SCHEMA = 1 };
-
 lampar_status lampar_compiler_file_make(const lampar_nvrtc *nvrtc,
                                         const lampar_nvrtc_options *options, char **text) {
   const char *arguments[LAMPAR_NVRTC_ARGUMENTS_MAX];
   const size_t count = lampar_nvrtc_arguments(nvrtc, options, arguments);
   cJSON *const root = cJSON_CreateObject();
-  cJSON_AddNumberToObject(root, "schema_version", SCHEMA);
   cJSON_AddStringToObject(root, "name", "nvrtc");
   cJSON_AddStringToObject(root, "version", lampar_nvrtc_version(nvrtc));
   cJSON_AddStringToObject(root, "build", lampar_nvrtc_build(nvrtc));
