@@ -44,8 +44,8 @@ lampar_status lampar_file_read(const char *path, size_t limit, char **text, size
     got = fread(bytes + count, 1, room - count, file);
     count += got;
     if (count > limit) {
-      status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: larger than the %zu bytes that are read", path,
-                           limit);
+      status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: larger than the %zu bytes that are read",
+                           path, limit);
       goto out;
     }
   } while (got > 0);

@@ -65,11 +65,12 @@ static lampar_status choose_widths(planning *p) {
 
 static lampar_status too_many(const planning *p, uint64_t kernels, const char *more) {
   const lampar_spec *spec = p->spec;
-  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                     "%s: asks for %llu kernels%s, from %zu archs x %zu worlds x %zu dtypes x (%zu hidden "
-                     "sizes + 1 flat); a pack holds %d, make several specs",
-                     spec->name, (unsigned long long)kernels, more, spec->arch_count, spec->world_count,
-                     spec->dtype_count, p->width_count - 1, LAMPAR_PACK_RECORDS_MAX);
+  return lampar_fail(
+      LAMPAR_ERROR_ARGUMENT,
+      "%s: asks for %llu kernels%s, from %zu archs x %zu worlds x %zu dtypes x (%zu hidden "
+      "sizes + 1 flat); a pack holds %d, make several specs",
+      spec->name, (unsigned long long)kernels, more, spec->arch_count, spec->world_count,
+      spec->dtype_count, p->width_count - 1, LAMPAR_PACK_RECORDS_MAX);
 }
 
 static int64_t field(lua_State *L, const char *name) {
@@ -179,8 +180,8 @@ static lampar_status make(planning *p) {
     if (spec->archs[a] == LAMPAR_ARCH_EMU)
       LAMPAR_TRY(skip(plan, "arch emu", "this version has no kernels for the emulated device"));
 
-  const uint64_t keys = (uint64_t)spec->arch_count * spec->world_count * spec->dtype_count *
-                        (uint64_t)p->width_count;
+  const uint64_t keys =
+      (uint64_t)spec->arch_count * spec->world_count * spec->dtype_count * (uint64_t)p->width_count;
   if (keys > LAMPAR_PACK_RECORDS_MAX) return too_many(p, keys, " or more");
 
   lampar_sandbox *sandbox;
@@ -192,7 +193,8 @@ static lampar_status make(planning *p) {
   if (plan->variant_count > LAMPAR_PACK_RECORDS_MAX) return too_many(p, plan->variant_count, "");
   if (plan->variant_count == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: no kernel is left: %s: %s", spec->name,
-                       plan->skips[plan->skip_count - 1].what, plan->skips[plan->skip_count - 1].why);
+                       plan->skips[plan->skip_count - 1].what,
+                       plan->skips[plan->skip_count - 1].why);
   qsort(plan->variants, plan->variant_count, sizeof *plan->variants, by_key);
   return LAMPAR_OK;
 }

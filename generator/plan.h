@@ -27,7 +27,8 @@ typedef struct lampar_plan {
   size_t skip_count;
 } lampar_plan;
 
-/* Errors: ARGUMENT (no kernel left, or more than a pack holds), SYSTEM. On an error the plan is empty. */
+/* Errors: ARGUMENT (no kernel left, or more than a pack holds), SYSTEM. On an error the plan is
+ * empty. */
 lampar_status lampar_plan_make(const lampar_spec *spec, lampar_plan *plan);
 
 /* Leaves an empty plan. */
@@ -39,15 +40,16 @@ uint64_t lampar_plan_mailboxes(const lampar_plan *plan, uint32_t world);
 /* The same plan gives the same text. The caller frees it. Errors: SYSTEM. */
 lampar_status lampar_plan_to_json(const lampar_plan *plan, char **text);
 
-/* `where` names the text in messages. Accepts only what lampar_plan_to_json writes, so that a damaged
- * or foreign file is found here. Errors: ARGUMENT, SYSTEM. On an error the plan is empty. */
+/* `where` names the text in messages. Accepts only what lampar_plan_to_json writes, so that a
+ * damaged or foreign file is found here. Errors: ARGUMENT, SYSTEM. On an error the plan is empty.
+ */
 lampar_status lampar_plan_from_json(const char *where, const char *text, lampar_plan *plan);
 
 /* The same for a file. */
 lampar_status lampar_plan_read(const char *path, lampar_plan *plan);
 
-/* For people: the fields and defaults of the spec, kernels, what was dropped and why, workspace bytes
- * of each rank. The caller frees it. Errors: SYSTEM. */
+/* For people: the fields and defaults of the spec, kernels, what was dropped and why, workspace
+ * bytes of each rank. The caller frees it. Errors: SYSTEM. */
 lampar_status lampar_plan_explain(const lampar_spec *spec, const lampar_plan *plan, char **text);
 
 #endif

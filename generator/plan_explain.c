@@ -49,10 +49,8 @@ static void explain_kernels(FILE *out, const lampar_plan *plan) {
     lampar_variant_name(variant, name);
     fprintf(out, "  %-48s %s, %u threads, up to ", name, variant->looping ? "looping " : "straight",
             variant->threads);
-    if (variant->hidden > 0)
-      fprintf(out, "%u rows\n", variant->rows_limit);
-    else
-      fprintf(out, "%llu bytes\n", (unsigned long long)variant->bytes_limit);
+    if (variant->hidden > 0) fprintf(out, "%u rows\n", variant->rows_limit);
+    else fprintf(out, "%llu bytes\n", (unsigned long long)variant->bytes_limit);
   }
 }
 
@@ -67,8 +65,8 @@ static void explain_rest(FILE *out, const lampar_plan *plan) {
     const uint64_t mailboxes = lampar_plan_mailboxes(plan, world);
     if (mailboxes == 0) continue;
     const uint64_t bytes = lampar_workspace_bytes(mailboxes, world);
-    fprintf(out, "  world %-2u  %llu bytes (%.1f MiB), %llu mailboxes\n", world, (unsigned long long)bytes,
-            (double)bytes / (1 << 20), (unsigned long long)mailboxes);
+    fprintf(out, "  world %-2u  %llu bytes (%.1f MiB), %llu mailboxes\n", world,
+            (unsigned long long)bytes, (double)bytes / (1 << 20), (unsigned long long)mailboxes);
   }
 }
 

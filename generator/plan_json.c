@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "error.h"
+#include "json_text.h"
 #include "pack_format.h"
 
 enum { FILE_BYTES_MAX = 16 << 20 };
@@ -58,7 +59,8 @@ static bool fill(cJSON *root, const lampar_plan *plan) {
               cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink);
   cJSON *list = good ? cJSON_AddArrayToObject(root, "kernels") : NULL;
   good = list;
-  for (size_t i = 0; good && i < plan->variant_count; ++i) good = add_variant(list, &plan->variants[i]);
+  for (size_t i = 0; good && i < plan->variant_count; ++i)
+    good = add_variant(list, &plan->variants[i]);
   list = good ? cJSON_AddArrayToObject(root, "skipped") : NULL;
   good = list;
   for (size_t i = 0; good && i < plan->skip_count; ++i) good = add_skip(list, &plan->skips[i]);
@@ -71,26 +73,21 @@ static bool fill(cJSON *root, const lampar_plan *plan) {
 
 lampar_status lampar_plan_to_json(const lampar_plan *plan, char **text) {
   cJSON *root = cJSON_CreateObject();
-  char *printed = root && fill(root, plan) ? cJSON_Print(root) : NULL;
-  cJSON_Delete(root);
-  const size_t length = printed ? strlen(printed) : 0;
-  char *whole = printed ? realloc(printed, length + 2) : NULL;
-  if (!whole) {
-    free(printed);
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory for the plan's text", plan->name);
+  if (root && !fill(root, plan)) {
+    cJSON_Delete(root);
+    root = NULL;
   }
-  memcpy(whole + length, "\n", 2);
-  *text = whole;
-  return LAMPAR_OK;
+  return lampar_json_text(root, text);
 }
 
 /* ---- reading ---- */
 
 static lampar_status damaged(const char *where, const char *what) {
-  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                     "%s: not a plan that this lampar wrote: %s; make it again with `lampar plan SPEC "
-                     "--json`",
-                     where, what);
+  return lampar_fail(
+      LAMPAR_ERROR_ARGUMENT,
+      "%s: not a plan that this lampar wrote: %s; make it again with `lampar plan SPEC "
+      "--json`",
+      where, what);
 }
 
 static bool read_integer(const cJSON *object, const char *name, double limit, uint64_t *value) {
@@ -175,12 +172,14 @@ static lampar_status read_lists(const char *where, const cJSON *root, lampar_pla
 
 static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan *plan) {
   uint64_t schema;
-  if (!read_integer(root, "schema_version", 0x1p31, &schema)) return damaged(where, "it has no schema_version");
+  if (!read_integer(root, "schema_version", 0x1p31, &schema))
+    return damaged(where, "it has no schema_version");
   if (schema != LAMPAR_PLAN_SCHEMA)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "%s: a plan of schema %llu, this lampar reads %d; make it again with `lampar plan "
-                       "SPEC --json`",
-                       where, (unsigned long long)schema, LAMPAR_PLAN_SCHEMA);
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "%s: a plan of schema %llu, this lampar reads %d; make it again with `lampar plan "
+        "SPEC --json`",
+        where, (unsigned long long)schema, LAMPAR_PLAN_SCHEMA);
   const char *name = read_text(root, "name");
   const cJSON *nvlink = cJSON_GetObjectItemCaseSensitive(root, "needs_nvlink");
   if (!name || strlen(name) >= sizeof plan->name || !cJSON_IsBool(nvlink))
@@ -192,7 +191,8 @@ static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan
 
 /* What was read, written again, has to be the text: so nothing is overlooked, no field too many, no
  * wrong order, no wrong sum. */
-static lampar_status check_round_trip(const char *where, const char *text, const lampar_plan *plan) {
+static lampar_status check_round_trip(const char *where, const char *text,
+                                      const lampar_plan *plan) {
   char *again;
   LAMPAR_TRY(lampar_plan_to_json(plan, &again));
   size_t at = 0, line = 1;
@@ -200,10 +200,11 @@ static lampar_status check_round_trip(const char *where, const char *text, const
   const bool equal = text[at] == again[at];
   free(again);
   if (!equal)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "%s:%zu: not what this lampar writes for such a plan; make it again with `lampar "
-                       "plan SPEC --json`",
-                       where, line);
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "%s:%zu: not what this lampar writes for such a plan; make it again with `lampar "
+        "plan SPEC --json`",
+        where, line);
   for (size_t i = 1; i < plan->variant_count; ++i)
     if (lampar_variant_compare(&plan->variants[i - 1], &plan->variants[i]) >= 0)
       return damaged(where, "its kernels are not sorted");
@@ -226,9 +227,8 @@ lampar_status lampar_plan_read(const char *path, lampar_plan *plan) {
   char *text;
   size_t size;
   LAMPAR_TRY(lampar_file_read(path, FILE_BYTES_MAX, &text, &size));
-  const lampar_status status = strlen(text) == size
-                                   ? lampar_plan_from_json(path, text, plan)
-                                   : damaged(path, "it holds a zero byte");
+  const lampar_status status = strlen(text) == size ? lampar_plan_from_json(path, text, plan)
+                                                    : damaged(path, "it holds a zero byte");
   free(text);
   return status;
 }

@@ -54,9 +54,9 @@ static int emit(lua_State *L) {
   const int last = lua_gettop(L);
   for (int i = 3; i < last; i += 3) {
     if (lua_type(L, i) == LUA_TSTRING || lua_isinteger(L, i)) continue;
-    return luaL_error(L, "${%s} is a %s; only integers and strings can be substituted",
-                      lua_tostring(L, i + 1),
-                      lua_type(L, i) == LUA_TNUMBER ? "number with a fraction" : luaL_typename(L, i));
+    return luaL_error(
+        L, "${%s} is a %s; only integers and strings can be substituted", lua_tostring(L, i + 1),
+        lua_type(L, i) == LUA_TNUMBER ? "number with a fraction" : luaL_typename(L, i));
   }
   if (r->line_directives) {
     const bool follows = line == r->last_line + 1 && strcmp(r->top->shown, r->last_shown) == 0;
@@ -70,7 +70,8 @@ static int emit(lua_State *L) {
   luaL_Buffer text;
   luaL_buffinit(L, &text);
   const bool blank = last == 2 && lua_rawlen(L, 2) == 0;
-  for (lua_Integer i = blank ? 0 : lua_tointeger(L, upvalue(5)); i > 0; --i) luaL_addchar(&text, ' ');
+  for (lua_Integer i = blank ? 0 : lua_tointeger(L, upvalue(5)); i > 0; --i)
+    luaL_addchar(&text, ' ');
   for (int i = 2; i <= last; ++i) {
     if (i % 3 == 1) continue; /* the expression's text */
     lua_pushvalue(L, i);
@@ -102,11 +103,13 @@ static int insert_part(lua_State *L) {
     snprintf(shown, sizeof shown, "templates/%.100s", places[i]);
     for (const frame *f = r->top; f; f = f->user)
       if (strcmp(f->shown, shown) == 0)
-        return luaL_error(L, "$part \"%s\": the part uses itself, directly or through another", name);
+        return luaL_error(L, "$part \"%s\": the part uses itself, directly or through another",
+                          name);
     run_template(L, path, shown, (int)lua_tointeger(L, upvalue(5)));
     return 0;
   }
-  return luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own, shared);
+  return luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own,
+                    shared);
 }
 
 static int part(lua_State *L) {
@@ -141,7 +144,8 @@ static int params(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, upvalue(GIVEN)); lua_pop(L, 1)) {
     lua_pushvalue(L, -2);
     if (lua_rawget(L, named) == LUA_TNIL)
-      return luaL_error(L, "parameter %s is given, but $params does not name it", lua_tostring(L, -3));
+      return luaL_error(L, "parameter %s is given, but $params does not name it",
+                        lua_tostring(L, -3));
     lua_pop(L, 1);
   }
   return 0;
@@ -239,10 +243,12 @@ static int render(lua_State *L) {
 }
 
 lampar_status lampar_render(const char *templates, const lampar_variant *variant,
-                            const lampar_render_options *options, char **source, lampar_files *read) {
+                            const lampar_render_options *options, char **source,
+                            lampar_files *read) {
   if (!lampar_arch_name(variant->arch) || !lampar_dtype_has_kernels(variant->dtype) ||
       variant->trigger > LAMPAR_TRIGGER_EXIT)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "the variant to render has a damaged arch, dtype or trigger");
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "the variant to render has a damaged arch, dtype or trigger");
   if (strlen(templates) > PATH_BYTES - SHOWN_BYTES)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%.64s...: the path is too long", templates);
   lampar_sandbox *sandbox;

@@ -11,11 +11,12 @@
 
 #include "embedded_lua.h"
 #include "error.h"
+#include "nearest.h"
 
 enum {
   HOOK_INSTRUCTIONS = 1000,
-  /* A few library functions take long for one instruction, such as an insertion at the front of a long
-   * list; no sensible spec or template comes near this. */
+  /* A few library functions take long for one instruction, such as an insertion at the front of a
+   * long list; no sensible spec or template comes near this. */
   SECONDS = 10,
 };
 
@@ -83,6 +84,20 @@ static int call_with_place(lua_State *L) {
   return lua_gettop(L);
 }
 
+/* nearest(word, names): the name that the word probably means. */
+static int nearest(lua_State *L) {
+  const char *word = luaL_checkstring(L, 1);
+  const size_t count = (size_t)luaL_len(L, 2);
+  const char **names = lua_newuserdatauv(L, count * sizeof *names, 0);
+  for (size_t i = 0; i < count; ++i) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    names[i] = luaL_checkstring(L, -1); /* stays alive in the list */
+    lua_pop(L, 1);
+  }
+  lua_pushstring(L, lampar_nearest(word, names, count));
+  return 1;
+}
+
 static int with_place(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_pushcclosure(L, call_with_place, 1);
@@ -97,7 +112,8 @@ void lampar_sandbox_embedded(lua_State *L, const char *name) {
     while (file->name && strcmp(file->name, name) != 0) ++file;
     if (!file->name) luaL_error(L, "there is no module %s inside", name);
     lua_pushfstring(L, "=%s.lua", name);
-    if (luaL_loadbufferx(L, file->text, file->size, lua_tostring(L, -1), "t") != LUA_OK) lua_error(L);
+    if (luaL_loadbufferx(L, file->text, file->size, lua_tostring(L, -1), "t") != LUA_OK)
+      lua_error(L);
     lua_call(L, 0, 1);
     lua_remove(L, -2); /* the chunk's name */
     lua_pushvalue(L, -1);
@@ -135,7 +151,8 @@ static int message_text(lua_State *L) {
   return 1;
 }
 
-/* Lua shortens a long path to "...end/of/path.lua:3: text": pushes the message with the whole path. */
+/* Lua shortens a long path to "...end/of/path.lua:3: text": pushes the message with the whole path.
+ */
 static int whole_path(lua_State *L) {
   const char *message = luaL_checkstring(L, 1);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, chunks_key);
@@ -195,6 +212,7 @@ static int open_libraries(lua_State *L) {
   }
   lua_register(L, "require", require_embedded);
   lua_register(L, "with_place", with_place);
+  lua_register(L, "nearest", nearest);
   return 0;
 }
 
@@ -208,10 +226,8 @@ lampar_status lampar_sandbox_open(lampar_sandbox **out) {
   *(lampar_sandbox **)lua_getextraspace(sandbox->L) = sandbox;
   lua_sethook(sandbox->L, count_instructions, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
   const lampar_status status = lampar_sandbox_run(sandbox, "sandbox", open_libraries, NULL);
-  if (status == LAMPAR_OK)
-    *out = sandbox;
-  else
-    lampar_sandbox_close(sandbox);
+  if (status == LAMPAR_OK) *out = sandbox;
+  else lampar_sandbox_close(sandbox);
   return status;
 }
 

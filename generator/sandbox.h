@@ -1,6 +1,6 @@
-/* A Lua that can compute and do nothing else: no files, no clock, no random order, bounded memory and
- * bounded work. Specs and templates run in it. It guards against mistakes and against a careless
- * spec; a template still becomes code that runs on the GPU. */
+/* A Lua that can compute and do nothing else: no files, no clock, no random order, bounded memory
+ * and bounded work. Specs and templates run in it. It guards against mistakes and against a
+ * careless spec; a template still becomes code that runs on the GPU. */
 #ifndef LAMPAR_SANDBOX_H
 #define LAMPAR_SANDBOX_H
 
@@ -31,7 +31,8 @@ lampar_status lampar_sandbox_run(lampar_sandbox *sandbox, const char *subject, l
 /* Pushes the value of generator/lua/NAME.lua, which the tool carries inside. */
 void lampar_sandbox_embedded(lua_State *L, const char *name);
 
-/* Pushes a new table with the chosen functions; reading a name that it does not have is an error. */
+/* Pushes a new table with the chosen functions; reading a name that it does not have is an error.
+ */
 void lampar_sandbox_environment(lua_State *L);
 
 /* Pushes the text as a function with the table on top of the stack, which stays there, as its

@@ -62,19 +62,23 @@ static void run_file(lua_State *L, reading *r, const char *path, int texts, int 
   lua_pop(L, 2);
 }
 
-/* Upvalues: 1 the reading, 2 the texts by path, 3 the environment, 4 the values of required files by
- * name, false while one is under way. */
+/* Upvalues: 1 the reading, 2 the texts by path, 3 the environment, 4 the values of required files
+ * by name, false while one is under way. */
 static int require_beside(lua_State *L) {
   reading *r = lua_touserdata(L, lua_upvalueindex(1));
   size_t length;
   const char *name = luaL_checklstring(L, 1, &length);
   lua_settop(L, 1);
   if (length == 0 || name[0] == '/' || strstr(name, "..") || strlen(name) != length)
-    return luaL_error(L, "require \"%s\": only files beside the spec or below its folder; no '..' and no "
-                         "absolute path", name);
+    return luaL_error(
+        L,
+        "require \"%s\": only files beside the spec or below its folder; no '..' and no "
+        "absolute path",
+        name);
   if (lua_getfield(L, lua_upvalueindex(4), name) != LUA_TNIL) {
     if (lua_toboolean(L, -1)) return 1;
-    return luaL_error(L, "require \"%s\": the file requires itself, directly or through another", name);
+    return luaL_error(L, "require \"%s\": the file requires itself, directly or through another",
+                      name);
   }
   lua_pushboolean(L, 0);
   lua_setfield(L, lua_upvalueindex(4), name);
@@ -116,8 +120,7 @@ static size_t copy_numbers(lua_State *L, const char *field, uint32_t *numbers, s
   if (count > room) luaL_error(L, "%s has more than %d entries", field, (int)room);
   for (size_t i = 0; i < count; ++i) {
     lua_rawgeti(L, -1, (lua_Integer)i + 1);
-    if (!parse)
-      numbers[i] = (uint32_t)luaL_checkinteger(L, -1);
+    if (!parse) numbers[i] = (uint32_t)luaL_checkinteger(L, -1);
     else if (!parse(luaL_checkstring(L, -1), &numbers[i]))
       luaL_error(L, "%s: unknown %s", field, lua_tostring(L, -1));
     lua_pop(L, 1);
@@ -164,7 +167,8 @@ static void copy_spec(lua_State *L, lampar_spec *spec) {
   lua_pop(L, 1);
   spec->arch_count = copy_numbers(L, "arch", spec->archs, LAMPAR_SPEC_ARCHS, lampar_arch_parse);
   spec->world_count = copy_numbers(L, "world", spec->worlds, LAMPAR_WORLD_MAX, NULL);
-  spec->dtype_count = copy_numbers(L, "dtype", spec->dtypes, LAMPAR_SPEC_DTYPES, lampar_dtype_parse);
+  spec->dtype_count =
+      copy_numbers(L, "dtype", spec->dtypes, LAMPAR_SPEC_DTYPES, lampar_dtype_parse);
   copy_widths(L, spec);
   spec->rows = (uint32_t)integer(L, "rows");
   spec->bytes = (uint64_t)integer(L, "bytes");

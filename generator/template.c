@@ -53,10 +53,8 @@ static const char *skip_string(const char *at, const char *end) {
   }
   const char quote = *at;
   for (++at; at < end; ++at) {
-    if (*at == '\\')
-      ++at;
-    else if (*at == quote)
-      return at + 1;
+    if (*at == '\\') ++at;
+    else if (*at == quote) return at + 1;
   }
   return NULL;
 }
@@ -106,7 +104,8 @@ static lampar_status place_line(compiler *c, int indent) {
   block *inner = &c->blocks[c->depth - 1];
   if (inner->body == UNKNOWN && indent > inner->indent) inner->body = indent;
   if (inner->body != UNKNOWN && indent >= inner->body) return LAMPAR_OK;
-  return refuse(c, "indented by %d, less than the body of the block of line %d", indent, inner->line);
+  return refuse(c, "indented by %d, less than the body of the block of line %d", indent,
+                inner->line);
 }
 
 /* Columns that the open blocks take away. */
@@ -124,8 +123,7 @@ static lampar_status open_block(compiler *c, int indent) {
 }
 
 static lampar_status close_block(compiler *c, int indent, span word) {
-  if (c->depth == 0)
-    return refuse(c, "$%.*s closes no block", (int)(word.end - word.at), word.at);
+  if (c->depth == 0) return refuse(c, "$%.*s closes no block", (int)(word.end - word.at), word.at);
   const block *inner = &c->blocks[--c->depth];
   if (indent == inner->indent) return LAMPAR_OK;
   return refuse(c, "$%.*s is indented by %d, the block of line %d by %d", (int)(word.end - word.at),
@@ -142,15 +140,13 @@ static lampar_status compile_statement(compiler *c, int indent, span statement) 
   if (balance < -1 || balance > 1) return refuse(c, "opens or closes more than one block");
 
   const bool turns = is_word(word, "else") || is_word(word, "elseif");
-  if (turns || balance < 0)
-    LAMPAR_TRY(close_block(c, indent, word));
-  else
-    LAMPAR_TRY(place_line(c, indent));
+  if (turns || balance < 0) LAMPAR_TRY(close_block(c, indent, word));
+  else LAMPAR_TRY(place_line(c, indent));
 
   if (is_word(word, "part"))
-    fprintf(c->out, "_part(%d)%.*s", indent - removed(c), (int)(statement.end - word.end), word.end);
-  else
-    fprintf(c->out, "%.*s", (int)(statement.end - statement.at), statement.at);
+    fprintf(c->out, "_part(%d)%.*s", indent - removed(c), (int)(statement.end - word.end),
+            word.end);
+  else fprintf(c->out, "%.*s", (int)(statement.end - statement.at), statement.at);
   return balance > 0 || (turns && balance == 0) ? open_block(c, indent) : LAMPAR_OK;
 }
 
@@ -158,12 +154,9 @@ static void write_quoted(FILE *out, span text) {
   fputc('"', out);
   for (; text.at < text.end; ++text.at) {
     const unsigned char character = (unsigned char)*text.at;
-    if (character == '"' || character == '\\')
-      fprintf(out, "\\%c", character);
-    else if (character < ' ')
-      fprintf(out, "\\%03d", character);
-    else
-      fputc(character, out);
+    if (character == '"' || character == '\\') fprintf(out, "\\%c", character);
+    else if (character < ' ') fprintf(out, "\\%03d", character);
+    else fputc(character, out);
   }
   fputc('"', out);
 }
@@ -182,7 +175,8 @@ static const char *find_brace(const char *at, const char *end) {
   return NULL;
 }
 
-/* Literal pieces are written as they come: the text before a `$$`, the dollar, the text behind it. */
+/* Literal pieces are written as they come: the text before a `$$`, the dollar, the text behind it.
+ */
 static lampar_status compile_text(compiler *c, int indent, span text) {
   LAMPAR_TRY(place_line(c, indent));
   fprintf(c->out, "_emit(%d, ", c->line);
@@ -249,9 +243,7 @@ lampar_status lampar_template_compile(const char *name, const char *text, size_t
   }
   if (fclose(c.out) != 0 && status == LAMPAR_OK)
     status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
-  if (status == LAMPAR_OK)
-    *chunk = bytes;
-  else
-    free(bytes);
+  if (status == LAMPAR_OK) *chunk = bytes;
+  else free(bytes);
   return status;
 }

@@ -6,15 +6,15 @@
 
 #include "lampar/lampar.h"
 
-/* In a template, a line whose first character is `$` is Lua and leaves nothing behind, ${expr} in any
- * other line is its value, $$ is a dollar, $-- is a remark. The body of a block is indented, and loses
- * that indentation. `$part "x"` inserts another template.
+/* In a template, a line whose first character is `$` is Lua and leaves nothing behind, ${expr} in
+ * any other line is its value, $$ is a dollar, $-- is a remark. The body of a block is indented,
+ * and loses that indentation. `$part "x"` inserts another template.
  *
  * Line n of the chunk is line n of the template. The chunk is called with two functions:
  *   emit(line, indent, literal [, value, expression, literal] ...)   one line of output
  *   part(indent)(name)                                               a part, indented
- * `name` is what messages call the template. The caller frees `chunk`. Errors: ARGUMENT (the sentence
- * starts with name:line), SYSTEM. */
+ * `name` is what messages call the template. The caller frees `chunk`. Errors: ARGUMENT (the
+ * sentence starts with name:line), SYSTEM. */
 lampar_status lampar_template_compile(const char *name, const char *text, size_t size, char **chunk,
                                       size_t *chunk_size);
 

@@ -1,6 +1,5 @@
 -- The vocabulary of specs, `spec { ... }` and `model "name"`, and every check of what is written
 -- there. A message starts with the file and the line of the field that it is about.
-local nearest = require "nearest"
 local models = require "models"
 
 local hidden_limit = 65536

@@ -1,8 +1,6 @@
 -- What specs and templates may use. Nothing here depends on an address, a clock, a seed or a file, so
 -- the same text gives the same result everywhere. No pcall: it would catch the limit on instructions.
 -- No patterns: they can take exponential time.
-local nearest = require "nearest"
-
 local function plain(value, what)
   local kind = type(value)
   if kind == "table" or kind == "function" or kind == "userdata" then

@@ -1,0 +1,13 @@
+-- A server with eight H200s, for the models that are usually served on one.
+return spec {
+  name     = "h200-8",
+  arch     = { "sm_90" },
+  topology = { link = "nvlink", nodes = 1 },
+  world    = { 2, 4, 8 },
+  dtype    = { "bf16" },
+  hidden   = {
+    model "deepseek-v3", model "llama-3.1-70b", model "qwen3-235b-a22b", model "llama-4-scout",
+    model "glm-5", 2880,
+  },
+  rows     = 128,
+}
