@@ -50,7 +50,8 @@ typedef struct machine {
 
   uint64_t seed, random;
   uint64_t clock_ns; /* moves only when nothing else can */
-  uint64_t steps;
+  uint64_t steps;    /* of the scheduler */
+  uint64_t changes;  /* of memory, and ends of works: progress that others can see */
 
   atomic_int inside; /* threads within an entry point */
   bool has_leader;

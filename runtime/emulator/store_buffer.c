@@ -116,7 +116,7 @@ bool buffer_perform(store_buffer *buffer, unsigned eighths, uint64_t *random) {
 
 void buffer_hand_over(store_buffer *to, store_buffer *from) {
   for (size_t i = 0; i < from->count; ++i) append(to, from->entries[i]);
-  from->count = 0;
+  from->count = from->shown = 0;
 }
 
 void buffer_release(store_buffer *buffer) {

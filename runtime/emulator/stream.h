@@ -34,7 +34,10 @@ int stream_refuse_while_captured(const struct CUstream_st *stream);
 /* Waits for all streams of the device; its error if it has failed. */
 int stream_synchronize_device(int device);
 
-/* Calls for each stream that `graph` captures. */
-void stream_end_captures(struct CUgraph_st *graph, bool *joined);
+/* Whether some stream is being captured into the graph of that number. */
+bool stream_is_captured_as(uint64_t id);
+/* The stream's next node in `graph` also waits for those. */
+void stream_join(struct CUstream_st *stream, struct CUgraph_st *graph, const size_t *tails,
+                 size_t count);
 
 #endif

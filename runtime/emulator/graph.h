@@ -1,0 +1,24 @@
+/* Captured works: nodes, each after those it waits for. */
+#ifndef LAMPAR_EMU_GRAPH_H
+#define LAMPAR_EMU_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "work.h"
+
+struct CUgraph_st;
+
+struct CUgraph_st *graph_create(int mode);
+void graph_release(struct CUgraph_st *graph);
+uint64_t graph_id(const struct CUgraph_st *graph);
+int graph_mode(const struct CUgraph_st *graph);
+
+/* Returns the new node's number. */
+size_t graph_add(struct CUgraph_st *graph, const task *task, const size_t *earlier, size_t count);
+
+/* Whether the node is one of `later`, or comes before one of them. */
+bool graph_precedes(const struct CUgraph_st *graph, size_t node, const size_t *later, size_t count);
+
+#endif

@@ -1,0 +1,51 @@
+#include "machine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+machine emu = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+void machine_enter(void) {
+  atomic_fetch_add(&emu.inside, 1);
+  pthread_mutex_lock(&emu.lock);
+}
+
+int machine_leave(int result) {
+  pthread_mutex_unlock(&emu.lock);
+  atomic_fetch_sub(&emu.inside, 1);
+  return result;
+}
+
+static bool read_number(const char *name, uint64_t low, uint64_t high, uint64_t fallback,
+                        uint64_t *value) {
+  const char *text = getenv(name);
+  *value = fallback;
+  if (!text || !*text) return true;
+  char *end;
+  errno = 0;
+  *value = strtoull(text, &end, 0);
+  if (errno == 0 && *end == '\0' && *text != '-' && *value >= low && *value <= high) return true;
+  fprintf(stderr, "lampar-emu: %s=%s: give a number from %llu to %llu\n", name, text,
+          (unsigned long long)low, (unsigned long long)high);
+  return false;
+}
+
+/* All that the environment decides. Devices are made once; a new seed counts at once. */
+bool machine_configure(void) {
+  uint64_t devices, access, grace, seed;
+  if (!read_number("LAMPAR_EMU_DEVICES", 1, DEVICES_MAX, 8, &devices) ||
+      !read_number("LAMPAR_EMU_P2P", 0, 1, 1, &access) ||
+      !read_number("LAMPAR_EMU_GRACE_MS", 1, 3600000, 0, &grace) ||
+      !read_number("LAMPAR_EMU_SEED", 0, UINT64_MAX, 1, &seed))
+    return false;
+  if (!emu.is_initialised) {
+    emu.device_count = (int)devices;
+    for (int i = 0; i < DEVICES_MAX; ++i) emu.devices[i].primary.device = i;
+  }
+  emu.has_peer_access = access != 0;
+  emu.grace_ms = (int)grace;
+  if (!emu.is_initialised || seed != emu.seed) emu.random = emu.seed = seed;
+  emu.is_initialised = true;
+  return true;
+}
