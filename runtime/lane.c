@@ -10,7 +10,7 @@ lampar_status lampar_lane_open(lampar_lane *lane, const lampar_driver *driver) {
 
 static lampar_status read_capture(const lampar_driver *driver, struct CUstream_st *stream,
                                   bool *is_captured, uint64_t *capture) {
-  int state;
+  int state = LAMPAR_CAPTURE_STATUS_NONE;
   const int result = driver->stream_capture_info(stream, &state, capture, NULL, NULL, NULL);
   if (result != LAMPAR_CUDA_SUCCESS)
     return lampar_driver_check(driver, result, "cuStreamGetCaptureInfo");
@@ -20,7 +20,7 @@ static lampar_status read_capture(const lampar_driver *driver, struct CUstream_s
 
 lampar_status lampar_lane_enter(lampar_lane *lane, const lampar_driver *driver,
                                 struct CUstream_st *stream) {
-  bool is_captured;
+  bool is_captured = false;
   uint64_t capture = 0;
   LAMPAR_TRY(read_capture(driver, stream, &is_captured, &capture));
   if (is_captured) {
