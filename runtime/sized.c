@@ -14,7 +14,7 @@ static lampar_status check(const void *given, size_t *size, const char *what) {
 }
 
 lampar_status lampar_sized_read(void *to, size_t size, const void *from, const char *what) {
-  size_t given;
+  size_t given = 0;
   LAMPAR_TRY(check(from, &given, what));
   for (size_t i = size; i < given; ++i)
     if (((const char *)from)[i] != 0)
@@ -27,7 +27,7 @@ lampar_status lampar_sized_read(void *to, size_t size, const void *from, const c
 }
 
 lampar_status lampar_sized_write(void *to, const void *from, size_t size, const char *what) {
-  size_t given;
+  size_t given = 0;
   LAMPAR_TRY(check(to, &given, what));
   memcpy((char *)to + sizeof given, (const char *)from + sizeof given,
          (given < size ? given : size) - sizeof given);
