@@ -1,0 +1,27 @@
+# Help, version, and what is typed wrong.
+. "$LAMPAR_SOURCE/tests/cli/expect.sh"
+
+"$LAMPAR" --help > help
+for verb in plan build inspect verify render compile pack; do
+  grep -q "^  $verb " help || fail "--help does not list $verb"
+  "$LAMPAR" "$verb" --help | grep -q "^Usage: lampar $verb" || fail "$verb has no --help"
+  refused "^lampar $verb: unrecognized option '--no-such'" "$LAMPAR" "$verb" --no-such
+  refused "^lampar $verb: .* missing" "$LAMPAR" "$verb"
+done
+"$LAMPAR" --version | grep -Eq '^lampar [0-9]+\.[0-9]+\.[0-9]+$' || fail '--version'
+
+refused '^lampar: no verb is given' "$LAMPAR"
+refused "^lampar: no verb 'biuld'; did you mean build\?" "$LAMPAR" biuld
+refused "^lampar build: -j 0: a number from 1" "$LAMPAR" build x.lua -j 0
+refused "^lampar build: -j 3x: a number from 1" "$LAMPAR" build x.lua -j 3x
+refused '^lampar plan: either --json or --explain' "$LAMPAR" plan x.lua --json --explain
+refused '^lampar plan: one SPEC' "$LAMPAR" plan x.lua y.lua
+refused '^lampar render: --depfile goes with -o' "$LAMPAR" render plan.json NAME --depfile d
+refused '^lampar inspect: --source and --sass need the NAME' "$LAMPAR" inspect x.pack --sass
+
+# Results that cannot be written are no success.
+write_small_spec small.lua
+status=0
+"$LAMPAR" plan small.lua > /dev/full 2> err || status=$?
+same 'status of a full disk' 2 "$status"
+grep -q '^lampar plan: standard output cannot be written' err || fail "$(cat err)"
