@@ -91,7 +91,8 @@ static int nearest(lua_State *L) {
   const char **names = lua_newuserdatauv(L, count * sizeof *names, 0);
   for (size_t i = 0; i < count; ++i) {
     lua_rawgeti(L, 2, (lua_Integer)i + 1);
-    names[i] = luaL_checkstring(L, -1); /* stays alive in the list */
+    luaL_checktype(L, -1, LUA_TSTRING);
+    names[i] = lua_tostring(L, -1); /* stays alive in the list */
     lua_pop(L, 1);
   }
   lua_pushstring(L, lampar_nearest(word, names, count));
@@ -151,6 +152,11 @@ static int message_text(lua_State *L) {
   return 1;
 }
 
+/* A pcall of sandbox.lua passes the error on as an ordinary one. */
+static bool is_out_of_memory(lua_State *L) {
+  return strcmp(lua_tostring(L, -1), "not enough memory") == 0;
+}
+
 /* Lua shortens a long path to "...end/of/path.lua:3: text": pushes the message with the whole path.
  */
 static int whole_path(lua_State *L) {
@@ -185,7 +191,7 @@ lampar_status lampar_sandbox_run(lampar_sandbox *sandbox, const char *subject, l
   lua_pushlightuserdata(L, data);
   const int result = lua_pcall(L, 1, 0, 1);
   lampar_status status = LAMPAR_OK;
-  if (result == LUA_ERRMEM) {
+  if (result == LUA_ERRMEM || (result == LUA_ERRRUN && is_out_of_memory(L))) {
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT,
                          "%s: stopped because it asks for more than %d MiB of memory", subject,
                          LAMPAR_SANDBOX_MEMORY_MIB);

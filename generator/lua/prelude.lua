@@ -29,7 +29,7 @@ local function describe(value)
   elseif kind == "integer" then
     return tostring(value)
   elseif kind == "float" then
-    return string.format("%.17g, which is not an integer", value)
+    return tostring(value) .. ", which is not an integer"
   elseif kind == "boolean" then
     return tostring(value)
   end

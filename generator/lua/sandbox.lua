@@ -1,48 +1,66 @@
 -- What specs and templates may use. Nothing here depends on an address, a clock, a seed or a file, so
 -- the same text gives the same result everywhere. No pcall: it would catch the limit on instructions.
 -- No patterns: they can take exponential time.
-local function plain(value, what)
+
+-- The function with its errors moved to the line that calls it, also from a `return f(x)`.
+local function placed(f)
+  local function finish(path, line, done, ...)
+    if done then
+      return ...
+    end
+    local message = string.gsub((...), "^sandbox%.lua:%d+: ", "")
+    if message == "not enough memory" then
+      error(message, 0)
+    end
+    error(path .. ":" .. line .. ": " .. message, 0)
+  end
+  return with_place(function(path, line, ...)
+    return finish(path, line, pcall(f, ...))
+  end)
+end
+
+local function check_plain(value, what)
   local kind = type(value)
   if kind == "table" or kind == "function" or kind == "userdata" then
-    error(what .. ": a " .. kind .. " has no text", 3)
+    error(what .. ": a " .. kind .. " has no text", 0)
   end
-  return value
 end
 
 local function text(value)
-  return tostring(plain(value, "tostring"))
+  check_plain(value, "tostring")
+  return tostring(value)
 end
 
 local function format(form, ...)
   if string.find(string.gsub(form, "%%%%", ""), "%%[^%a]*p") then
-    error("format: %p would give an address", 2)
+    error("format: %p would give an address", 0)
   end
   for i = 1, select("#", ...) do
-    plain(select(i, ...), "format")
+    check_plain(select(i, ...), "format")
   end
   return string.format(form, ...)
 end
 
 local function rep(piece, count, separator)
-  if count > 65536 then
-    error("rep: at most 65536 times", 2)
+  if math.type(count) ~= "integer" or count > 65536 then
+    error("rep: an integer of at most 65536 times", 0)
   end
   return string.rep(piece, count, separator)
 end
 
 local function check(value, message, ...)
   if not value then
-    error(message or "assertion failed", 2)
+    error(type(message) == "string" and message or "assertion failed", 0)
   end
   return value, message, ...
 end
 
 -- Numbers in order, then strings in order.
 local function sorted_pairs(list)
-  local keys = {}
+  local keys, at = {}, 0
   for key in next, list do
     if type(key) ~= "number" and type(key) ~= "string" then
-      error("pairs: keys have to be numbers or strings, not a " .. type(key), 2)
+      error("pairs: keys have to be numbers or strings, not a " .. type(key), 0)
     end
     keys[#keys + 1] = key
   end
@@ -52,13 +70,24 @@ local function sorted_pairs(list)
     end
     return type(a) == "number"
   end)
-  local at = 0
   return function()
     at = at + 1
     if keys[at] ~= nil then
       return keys[at], list[keys[at]]
     end
   end
+end
+
+-- Of the names of a table, the one that was probably meant.
+local function nearest_in(names, name)
+  local known = {}
+  for key in next, names do
+    if type(key) == "string" then
+      known[#known + 1] = key
+    end
+  end
+  table.sort(known)
+  return nearest(name, known)
 end
 
 local function choose(from, names)
@@ -71,7 +100,7 @@ end
 
 local function strings()
   local chosen = choose(string, { "byte", "char", "len", "lower", "upper", "reverse", "sub" })
-  chosen.format, chosen.rep = format, rep
+  chosen.format, chosen.rep = placed(format), placed(rep)
   return chosen
 end
 
@@ -79,7 +108,8 @@ getmetatable("").__index = strings()
 
 return function()
   local environment = choose(_G, { "error", "ipairs", "select", "tonumber", "type" })
-  environment.assert, environment.pairs, environment.tostring = check, sorted_pairs, text
+  environment.assert, environment.pairs = placed(check), placed(sorted_pairs)
+  environment.tostring = placed(text)
   environment.string = strings()
   environment.table = choose(table, { "concat", "insert", "remove", "sort", "unpack" })
   environment.math = choose(math, {
@@ -87,11 +117,8 @@ return function()
   })
   return setmetatable(environment, {
     __index = function(names, name)
-      local known = {}
-      for key in sorted_pairs(names) do
-        known[#known + 1] = key
-      end
-      error("unknown name " .. name .. "; the nearest known is " .. nearest(name, known), 2)
+      name = tostring(name)
+      error("unknown name " .. name .. "; the nearest known is " .. nearest_in(names, name), 2)
     end,
   })
 end
