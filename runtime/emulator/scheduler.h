@@ -78,6 +78,9 @@ void lane_may_switch(void);
 /* The running lane did what a GPU forbids: says so and ends its device's work. Does not return. */
 __attribute__((format(printf, 2, 3), noreturn)) void lane_fail(int error, const char *format, ...);
 
+/* One of the block's threads allows the next grid, or the block has ended. */
+void block_allow_next(block *block);
+
 /* watch.c */
 bool lane_watches(const lane *lane, uintptr_t vector);
 bool lane_watch(lane *lane, uintptr_t vector); /* false: it watches too many */
@@ -98,8 +101,15 @@ void scheduler_break_deadlock(void);
 const grid *scheduler_grids(void);
 work *scheduler_collectives(void);
 
-/* True when it has come a step further: it has finished, or has told the other ranks something. */
-bool collective_step(work *work);
+/* Takes a collective as far as the other ranks allow. */
+typedef enum collective_progress {
+  COLLECTIVE_WAITS,
+  COLLECTIVE_MOVED, /* told the other ranks something */
+  COLLECTIVE_ENDED,
+} collective_progress;
+collective_progress collective_step(work *work);
+/* "NCCL all-reduce 7 of rank 1 waits for ranks 0 2" */
+void collective_describe(const work *work, char *text, size_t size);
 
 /* The primitives, in kernel_calls.c; ending lanes come back to the scheduler. */
 void kernel_calls_install(kernel_interface *interface);

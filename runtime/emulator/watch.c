@@ -47,13 +47,7 @@ void memory_changed(uintptr_t word) {
     if (watch->vector == word / 16) tell(watch->lane);
 }
 
+/* By address, not by bucket: the order must not depend on where memory happens to lie. */
 void memory_changed_range(uintptr_t at, size_t bytes) {
-  if (bytes <= 4096) {
-    for (uintptr_t word = at & ~(uintptr_t)15; word < at + bytes; word += 16) memory_changed(word);
-    return;
-  }
-  ++emu.changes;
-  for (size_t i = 0; i < BUCKETS; ++i)
-    for (watch *watch = buckets[i]; watch; watch = watch->next)
-      if (watch->vector * 16 + 16 > at && watch->vector * 16 < at + bytes) tell(watch->lane);
+  for (uintptr_t word = at & ~(uintptr_t)15; word < at + bytes; word += 16) memory_changed(word);
 }

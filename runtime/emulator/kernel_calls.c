@@ -1,0 +1,111 @@
+/* The primitives of templates/parts/emu, called by the lane that runs. */
+#include <string.h>
+
+#include "machine.h"
+#include "memory.h"
+#include "scheduler.h"
+
+static void check(uintptr_t at, unsigned bytes, const char *what) {
+  if (at % bytes != 0)
+    lane_fail(CUDA_ERROR_ILLEGAL_ADDRESS, "%s %u bytes at %#lx, which is not aligned to them", what,
+              bytes, (unsigned long)at);
+  if (!memory_is_reachable(running->warp->block->grid->work->task.device, at, bytes))
+    lane_fail(CUDA_ERROR_ILLEGAL_ADDRESS,
+              "%s %u bytes at %#lx, which is not memory that the device can reach", what, bytes,
+              (unsigned long)at);
+}
+
+static void load(void *to, const void *from, unsigned bytes) {
+  lane_may_switch();
+  check((uintptr_t)from, bytes, "loads");
+  buffer_load(&running->warp->stores, running->index, (uintptr_t)from, to, bytes);
+}
+
+static void store(void *to, const void *from, unsigned bytes) {
+  lane_may_switch();
+  check((uintptr_t)to, bytes, "stores");
+  buffer_store(&running->warp->stores, running->index, (uintptr_t)to, from, bytes);
+}
+
+static void peek(void *to, const void *from, unsigned bytes) {
+  char value[16];
+  lane_may_switch();
+  check((uintptr_t)from, bytes, "polls");
+  const uintptr_t vector = (uintptr_t)from / 16;
+  lane *lane = running;
+  /* Back at an address that had nothing new: a round is over. */
+  if (lane_watches(lane, vector)) {
+    const bool has_news = lane->has_news;
+    if (!has_news && lane->patience == 0) lane_leave(LANE_POLLS);
+    if (!has_news && lane->patience > 0) --lane->patience;
+    lane_forget_watches(lane);
+  }
+  buffer_load(&lane->warp->stores, lane->index, (uintptr_t)from, value, bytes);
+  if (memcmp(value, to, bytes) != 0) {
+    memcpy(to, value, bytes);
+    lane_forget_watches(lane);
+    lane->patience = 0;
+    return;
+  }
+  if (!lane_watch(lane, vector))
+    lane_fail(CUDA_ERROR_LAUNCH_FAILED, "polls more than %d addresses in one round", WATCHES_MAX);
+}
+
+/* What must come first is performed: an atomic acts on memory. */
+static unsigned exchange(unsigned *at, unsigned value) {
+  lane_may_switch();
+  check((uintptr_t)at, sizeof *at, "exchanges");
+  buffer_perform(&running->warp->stores, 8, &emu.random);
+  const unsigned before = __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);
+  memory_changed((uintptr_t)at);
+  return before;
+}
+
+static void publish(unsigned *to, unsigned value) {
+  lane_may_switch();
+  check((uintptr_t)to, sizeof *to, "publishes");
+  buffer_perform(&running->warp->stores, 8, &emu.random);
+  buffer_store(&running->warp->stores, running->index, (uintptr_t)to, &value, sizeof value);
+}
+
+static void sync_warp(void) {
+  warp *warp = running->warp;
+  if (warp->ended > 0)
+    lane_fail(CUDA_ERROR_LAUNCH_FAILED, "waits at a warp barrier for a lane that has ended");
+  if (++warp->at_barrier < warp->lane_count) {
+    lane_leave(LANE_AT_BARRIER);
+    return;
+  }
+  warp->at_barrier = 0;
+  buffer_show(&warp->stores);
+  for (unsigned i = 0; i < warp->lane_count; ++i)
+    if (warp->lanes[i].state == LANE_AT_BARRIER) lane_make_runnable(&warp->lanes[i]);
+}
+
+/* Only a kernel that was started early has somebody to wait for. */
+static void wait_for_previous_grid(void) {
+  lane_may_switch();
+  const work *previous = running->warp->block->grid->work->previous;
+  if (previous && !previous->has_finished) lane_leave(LANE_AWAITS_GRID);
+}
+
+static void allow_next_grid(void) {
+  lane_may_switch();
+  block_allow_next(running->warp->block);
+}
+
+static unsigned long long clock_ns(void) {
+  return emu.clock_ns;
+}
+
+void kernel_calls_install(kernel_interface *interface) {
+  interface->load = load;
+  interface->store = store;
+  interface->peek = peek;
+  interface->exchange = exchange;
+  interface->publish = publish;
+  interface->sync_warp = sync_warp;
+  interface->wait_for_previous_grid = wait_for_previous_grid;
+  interface->allow_next_grid = allow_next_grid;
+  interface->clock_ns = clock_ns;
+}

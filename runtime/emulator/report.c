@@ -1,0 +1,89 @@
+/* Who waits for what, when nothing can run any more. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "library.h"
+#include "machine.h"
+#include "scheduler.h"
+
+enum { LINES_MAX = 8 };
+
+void report_seed(void) {
+  char command[512];
+  FILE *file = fopen("/proc/self/cmdline", "r");
+  const size_t length = file ? fread(command, 1, sizeof command - 1, file) : 0;
+  if (file) fclose(file);
+  for (size_t i = 0; i + 1 < length; ++i)
+    if (command[i] == '\0') command[i] = ' ';
+  command[length] = '\0';
+  fprintf(stderr, "lampar-emu: again with: LAMPAR_EMU_SEED=%" PRIu64 " LAMPAR_DEVICE=emu %s\n",
+          emu.seed, command);
+}
+
+/* What a polled address is, by the arguments that every lampar kernel has. */
+static void describe_mailboxes(const warp *warp, const lane *lane) {
+  const lampar_arguments *arguments =
+      (const lampar_arguments *)warp->block->grid->work->task.kernel.parameters;
+  const unsigned bytes = function_parameter_bytes(warp->block->grid->work->task.kernel.function);
+  const uintptr_t own = (uintptr_t)arguments->own;
+  const size_t world = (bytes - offsetof(lampar_arguments, mailbox)) / sizeof(void *);
+  fprintf(stderr, "rank %u polls", arguments->rank);
+  uintptr_t mailbox = 0;
+  for (unsigned i = 0; i < lane->watched; ++i) {
+    const uintptr_t offset = lane->watches[i].vector * 16 - own;
+    const uintptr_t slot = offset / LAMPAR_MAILBOX_BYTES;
+    mailbox = slot / world / 2;
+    if (lane->watches[i].vector * 16 < own || mailbox >= arguments->mailboxes) {
+      fprintf(stderr, "%s %#" PRIxPTR, i ? "," : "", lane->watches[i].vector * 16);
+      mailbox = arguments->mailboxes;
+      continue;
+    }
+    if (i == 0)
+      fprintf(stderr, " mailbox %" PRIuPTR " half %" PRIuPTR ", nothing from rank", mailbox,
+              slot / world % 2);
+    fprintf(stderr, " %" PRIuPTR, slot % world);
+  }
+  if (mailbox < arguments->mailboxes)
+    fprintf(stderr, "; epoch now %" PRIu32, arguments->epoch[mailbox]);
+}
+
+static bool report_warp(const warp *warp) {
+  const char *name = function_name(warp->block->grid->work->task.kernel.function);
+  for (unsigned i = 0; i < warp->lane_count; ++i) {
+    const lane *lane = &warp->lanes[i];
+    if (lane->state == LANE_ENDED) continue;
+    fprintf(stderr, "lampar-emu:   device %d, %s, block %u, warp %u, lane %u: ",
+            warp->block->grid->work->task.device, name, warp->block->index, warp->index, i);
+    switch (lane->state) {
+    case LANE_POLLS: describe_mailboxes(warp, lane); break;
+    case LANE_AT_BARRIER: fprintf(stderr, "waits at a warp barrier"); break;
+    case LANE_AWAITS_GRID: fprintf(stderr, "waits for the previous grid"); break;
+    default: fprintf(stderr, "can run"); break;
+    }
+    fputc('\n', stderr);
+    return true; /* one lane speaks for its warp */
+  }
+  return false;
+}
+
+void report_deadlock(bool is_final) {
+  fprintf(stderr, is_final ? "lampar-emu: no progress is possible:\n"
+                           : "lampar-emu: nothing can run; the clock moves on to end bounded waits:\n");
+  unsigned lines = 0, left_out = 0;
+  for (const grid *grid = scheduler_grids(); grid; grid = grid->next)
+    for (const block *block = grid->blocks; block; block = block->next)
+      for (unsigned w = 0; w < block->warp_count; ++w)
+        if (lines >= LINES_MAX)
+          ++left_out;
+        else
+          lines += report_warp(&block->warps[w]);
+  if (left_out > 0) fprintf(stderr, "lampar-emu:   and %u warps more\n", left_out);
+  for (const work *work = scheduler_collectives(); work; work = work->next) {
+    char text[256];
+    collective_describe(work, text, sizeof text);
+    fprintf(stderr, "lampar-emu:   device %d, %s\n", work->task.device, text);
+  }
+  report_seed();
+}

@@ -1,0 +1,171 @@
+/* Host threads that wait, and when the devices run.
+ *
+ * Enqueueing never runs anything. The devices run when the host is quiet: every thread of the process
+ * either waits in here or is asleep in the kernel of the operating system. Then all that the host will
+ * enqueue is enqueued, whichever thread was faster, and what the devices do depends on that and on the
+ * seed alone. One of the waiting threads, the leader, finds out that the host is quiet and runs them.
+ *
+ * So the same seed gives the same run when: there is one process; each device's streams are made and
+ * used by one thread; no thread sleeps for a while and then goes on by itself. Otherwise runs differ,
+ * but nothing is wrong with them. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "machine.h"
+#include "scheduler.h"
+
+enum {
+  GRACE_MS = 100,          /* until a host of sleepers is taken to stay asleep */
+  SHARED_GRACE_MS = 30000, /* the same when other processes take part */
+  BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices for ever */
+  QUERY_MS = 100,          /* the longest that a query takes when the host is not quiet */
+};
+
+static uint64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+typedef struct census {
+  unsigned long tasks, switches;
+} census;
+
+/* False when the task may be running. Counts how often it went to sleep so far. */
+static bool is_asleep(const char *task, census *census) {
+  char path[64], text[4096];
+  snprintf(path, sizeof path, "/proc/self/task/%.20s/status", task);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true; /* it ended meanwhile */
+  const ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0) return true;
+  text[length] = '\0';
+  const char *state = strstr(text, "\nState:\t");
+  const char *switches = strstr(text, "\nvoluntary_ctxt_switches:\t");
+  if (!state || !switches) return false;
+  if (strchr("RD", state[8])) return false;
+  ++census->tasks;
+  census->switches += strtoul(switches + 26, NULL, 10);
+  return true;
+}
+
+static bool waits_here(int task) {
+  for (const waiter *waiter = emu.waiters; waiter; waiter = waiter->next)
+    if (waiter->task == task) return true;
+  return false;
+}
+
+/* Looks at all threads that do not wait in here. */
+static bool others_sleep(census *census) {
+  *census = (struct census){0};
+  DIR *tasks = opendir("/proc/self/task");
+  if (!tasks) return true;
+  bool all = true;
+  for (const struct dirent *entry; all && (entry = readdir(tasks));)
+    if (isdigit((unsigned char)entry->d_name[0]) && !waits_here(atoi(entry->d_name)))
+      all = is_asleep(entry->d_name, census);
+  closedir(tasks);
+  return all;
+}
+
+/* Two looks that found all asleep, and nobody woke between them: at that time nobody was awake who could
+ * have woken another. */
+static bool host_is_quiet(bool *has_others) {
+  int waiting = 0;
+  for (const waiter *waiter = emu.waiters; waiter; waiter = waiter->next)
+    waiting += !waiter->satisfied;
+  if (atomic_load(&emu.inside) != waiting) return false;
+  census first, second;
+  if (!others_sleep(&first) || !others_sleep(&second)) return false;
+  *has_others = second.tasks > 0;
+  return first.tasks == second.tasks && first.switches == second.switches &&
+         atomic_load(&emu.inside) == waiting;
+}
+
+static bool is_over(const work *work) {
+  return work->is_done || emu.devices[work->task.device].error != 0;
+}
+
+/* True when some waiter may go on. */
+static bool satisfy(bool devices_stand_still) {
+  bool any = false;
+  for (waiter *waiter = emu.waiters; waiter; waiter = waiter->next) {
+    waiter->satisfied |= is_over(waiter->work) || (waiter->asks && devices_stand_still);
+    any |= waiter->satisfied;
+  }
+  return any;
+}
+
+static void pause_us(long us) {
+  pthread_mutex_unlock(&emu.lock);
+  nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+  pthread_mutex_lock(&emu.lock);
+}
+
+static int grace_ms(bool has_others) {
+  if (emu.is_shared) return emu.grace_ms ? emu.grace_ms : SHARED_GRACE_MS;
+  if (has_others) return emu.grace_ms ? emu.grace_ms : GRACE_MS;
+  return 0;
+}
+
+/* Runs the devices until some waiter may go on, or until `self`, a query, has waited long enough. */
+static void lead(const waiter *self) {
+  const uint64_t began = now_ms();
+  uint64_t stuck_since = 0;
+  long us = 20;
+  while (!satisfy(false)) {
+    bool has_others = false;
+    const bool is_quiet = host_is_quiet(&has_others);
+    if (!is_quiet && now_ms() - began < (self->asks ? QUERY_MS : BUSY_MS)) {
+      pause_us(us);
+      if (us < 500) us += us / 4;
+      stuck_since = 0;
+      continue;
+    }
+    if (emu.is_shared) scheduler_look_again();
+    const bool has_arrived = emu.arrived != NULL;
+    const bool has_changed = scheduler_run();
+    if (satisfy(true)) break;
+    if (has_arrived || has_changed || !is_quiet) stuck_since = 0;
+    if (has_changed || !is_quiet) continue;
+    if (stuck_since == 0) stuck_since = now_ms();
+    if (now_ms() - stuck_since >= (uint64_t)grace_ms(has_others))
+      scheduler_break_deadlock();
+    else
+      pause_us(1000);
+  }
+}
+
+int machine_wait(work *waited, bool asks) {
+  if (waited->is_done) return emu.devices[waited->task.device].error;
+  waiter self = {.next = emu.waiters, .work = waited, .asks = asks, .task = (int)syscall(SYS_gettid)};
+  emu.waiters = &self;
+  while (!self.satisfied) {
+    if (emu.has_leader) {
+      pthread_cond_wait(&emu.changed, &emu.lock);
+      continue;
+    }
+    emu.has_leader = true;
+    lead(&self);
+    if (asks) self.satisfied = true;
+    emu.has_leader = false;
+    pthread_cond_broadcast(&emu.changed);
+  }
+  for (waiter **link = &emu.waiters; *link; link = &(*link)->next)
+    if (*link == &self) {
+      *link = self.next;
+      break;
+    }
+  const int error = emu.devices[waited->task.device].error;
+  if (error) return error;
+  return waited->is_done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
