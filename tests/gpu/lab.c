@@ -1,0 +1,139 @@
+#include "lab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+lampar_status lab_open(lab *lab) {
+  LAMPAR_TRY(lampar_ranks_create(0, RANKS, 0, &lab->ranks));
+  LAMPAR_TRY(lampar_pack_open(lab->pack_path, &lab->pack));
+  LAMPAR_TRY(lampar_pack_open(lab->other_path, &lab->other));
+  return lampar_trials_create(lab->ranks, IMAGE_BYTES, &lab->trials);
+}
+
+static void forget_samples(lab *lab) {
+  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) {
+    lampar_samples_destroy(&lab->finite[d]);
+    lab->samples[d] = NULL;
+  }
+}
+
+void lab_close(lab *lab) {
+  forget_samples(lab);
+  lampar_trials_destroy(lab->trials);
+  lampar_ranks_destroy(lab->ranks);
+  lampar_pack_close(lab->other);
+  lampar_pack_close(lab->pack);
+}
+
+lampar_status lab_use_world(lab *lab, int world) {
+  if (lab->samples[0] != NULL && lab->finite[0].world == world) return LAMPAR_OK;
+  forget_samples(lab);
+  for (uint32_t d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) {
+    const uint64_t seed = 0x1a3b + d;
+    LAMPAR_TRY(lampar_samples_create(d, world, SAMPLE_BYTES / lampar_dtype_bytes(d),
+                                     lampar_sample_finite, &seed, &lab->finite[d]));
+    lab->samples[d] = &lab->finite[d];
+  }
+  return LAMPAR_OK;
+}
+
+lampar_group_config lab_config(void) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.strict = 1;
+  config.watchdog_ms = WATCHDOG_MS;
+  return config;
+}
+
+lampar_status lab_open_group(lab *lab, const lampar_group_config *config) {
+  return lampar_ranks_open_group(lab->ranks, &lab->pack, 1, config);
+}
+
+lampar_status lab_query(lab *lab, uint32_t dtype, uint64_t rows, uint64_t row_length,
+                        lampar_answer *answer) {
+  lampar_call call = LAMPAR_CALL_INIT;
+  call.dtype = (lampar_dtype)dtype;
+  call.rows = rows;
+  call.row_length = row_length;
+  *answer = (lampar_answer)LAMPAR_ANSWER_INIT;
+  return lampar_query(lampar_ranks_at(lab->ranks, 0)->group, &call, answer);
+}
+
+lampar_status expect_status(lampar_status got, lampar_status expected, const char *what) {
+  if (got == expected) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: %s%s%s%s, expected: %s", what,
+                     lampar_status_string(got), got != LAMPAR_OK ? " (" : "",
+                     got != LAMPAR_OK ? lampar_last_error() : "", got != LAMPAR_OK ? ")" : "",
+                     lampar_status_string(expected));
+}
+
+void call_list_add(call_list *list, lampar_trial_call call) {
+  if (list->capacity == 0) list->complete = true;
+  if (list->count == list->capacity) {
+    const size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;
+    lampar_trial_call *calls = realloc(list->calls, capacity * sizeof *calls);
+    if (calls == NULL) {
+      list->complete = false;
+      return;
+    }
+    list->calls = calls;
+    list->capacity = capacity;
+  }
+  list->calls[list->count++] = call;
+}
+
+void call_list_free(call_list *list) {
+  free(list->calls);
+  *list = (call_list){0};
+}
+
+lampar_status call_list_run(call_list *list, lab *lab, uint64_t *calls) {
+  lampar_status status = LAMPAR_OK;
+  if (!list->complete)
+    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a list of calls");
+  if (status == LAMPAR_OK)
+    status = lampar_trials_run(lab->trials, lab->samples, list->calls, list->count);
+  if (status == LAMPAR_OK) *calls += list->count;
+  call_list_free(list);
+  return status;
+}
+
+uint64_t next_random(uint64_t *state) {
+  uint64_t x = *state += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+uint64_t random_first(uint64_t *state, uint32_t dtype, uint64_t elements) {
+  const uint64_t all = SAMPLE_BYTES / lampar_dtype_bytes(dtype);
+  return next_random(state) % (all - elements + 1);
+}
+
+lampar_status capture_begin(lampar_rank *rank) {
+  const int result =
+      rank->driver->stream_begin_capture(rank->stream[0], LAMPAR_CAPTURE_MODE_THREAD_LOCAL);
+  return lampar_driver_check(rank->driver, result, "cuStreamBeginCapture");
+}
+
+lampar_status capture_end(lampar_rank *rank, captured *result) {
+  const lampar_driver *driver = rank->driver;
+  *result = (captured){0};
+  LAMPAR_TRY(lampar_driver_check(
+      driver, driver->stream_end_capture(rank->stream[0], &result->graph), "cuStreamEndCapture"));
+  return lampar_driver_check(driver,
+                             driver->graph_instantiate(&result->executable, result->graph, 0),
+                             "cuGraphInstantiateWithFlags");
+}
+
+lampar_status capture_launch(lampar_rank *rank, const captured *result) {
+  return lampar_driver_check(rank->driver,
+                             rank->driver->graph_launch(result->executable, rank->stream[0]),
+                             "cuGraphLaunch");
+}
+
+void capture_free(lampar_rank *rank, captured *result) {
+  if (result->executable != NULL) rank->driver->graph_executable_destroy(result->executable);
+  if (result->graph != NULL) rank->driver->graph_destroy(result->graph);
+  *result = (captured){0};
+}

@@ -1,0 +1,72 @@
+/* What the checks on GPUs share: ranks, trials, samples and packs, and short ways to use them. */
+#ifndef LAMPAR_TEST_LAB_H
+#define LAMPAR_TEST_LAB_H
+
+#include "error.h"
+#include "reference.h"
+#include "trial.h"
+
+enum {
+  RANKS = 8,
+  BYTES_LIMIT = 16 << 20,  /* of a flat message in gpu.lua */
+  IMAGE_BYTES = 64 << 20,  /* the largest message, in and out, and some more */
+  SAMPLE_BYTES = 17 << 20, /* of a dtype and rank; slices of it are inputs */
+  WATCHDOG_MS = 20000,     /* no kernel outlives its check for long */
+};
+
+typedef struct lab {
+  const char *program, *pack_path, *other_path;
+  lampar_pack *pack, *other; /* of gpu.lua and other.lua */
+  lampar_ranks *ranks;
+  lampar_trials *trials;
+  lampar_samples finite[LAMPAR_TRIAL_DTYPES]; /* of one world at a time */
+  const lampar_samples *samples[LAMPAR_TRIAL_DTYPES];
+} lab;
+
+/* Errors: DRIVER when there is no GPU, and those of the packs. */
+lampar_status lab_open(lab *lab);
+void lab_close(lab *lab);
+
+/* Makes lab->samples finite numbers for the world. */
+lampar_status lab_use_world(lab *lab, int world);
+
+/* The config that most checks use: enabled, strict, watchdog of WATCHDOG_MS. */
+lampar_group_config lab_config(void);
+lampar_status lab_open_group(lab *lab, const lampar_group_config *config);
+
+/* The answer for a call on rank 0's group. */
+lampar_status lab_query(lab *lab, uint32_t dtype, uint64_t rows, uint64_t row_length,
+                        lampar_answer *answer);
+
+/* Fails unless a status is the one expected; `what` is what was done. */
+lampar_status expect_status(lampar_status got, lampar_status expected, const char *what);
+
+/* A list of calls that grows. */
+typedef struct call_list {
+  lampar_trial_call *calls;
+  size_t count, capacity;
+  bool complete; /* false: memory ran out */
+} call_list;
+
+void call_list_add(call_list *list, lampar_trial_call call);
+void call_list_free(call_list *list);
+/* Runs the list on the open groups and frees it; adds its length to `*calls`. */
+lampar_status call_list_run(call_list *list, lab *lab, uint64_t *calls);
+
+/* Numbers that look random, the same on every run. */
+uint64_t next_random(uint64_t *state);
+/* A place in the samples for so many elements. */
+uint64_t random_first(uint64_t *state, uint32_t dtype, uint64_t elements);
+
+/* A graph of what is enqueued on the rank's first stream between begin and end. */
+typedef struct captured {
+  struct CUgraph_st *graph;
+  struct CUgraphExec_st *executable;
+} captured;
+
+lampar_status capture_begin(lampar_rank *rank);
+lampar_status capture_end(lampar_rank *rank, captured *result);
+lampar_status capture_launch(lampar_rank *rank, const captured *result);
+void capture_free(lampar_rank *rank, captured *result);
+
+#endif

@@ -1,0 +1,55 @@
+/* A rank that never calls: the others end with an error that names it, and the process goes on. */
+#include "checks.h"
+
+static const lampar_trial_call calls_made[] = {
+    {.dtype = LAMPAR_BF16, .rows = 4, .row_length = 7168, .first = 31},
+    {.dtype = LAMPAR_F32, .rows = 1, .row_length = 100003, .first = 32},
+};
+
+static lampar_status expect_fault(lampar_rank *rank) {
+  const int missing = rank->world - 1;
+  lampar_fault fault = LAMPAR_FAULT_INIT;
+  LAMPAR_TRY(expect_status(lampar_group_error(rank->group, &fault), LAMPAR_ERROR_TIMEOUT,
+                           "waiting for a rank that never calls"));
+  if (fault.rank == rank->rank && fault.source == missing && fault.missing == 1u << missing &&
+      fault.kernel != NULL)
+    return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM,
+                     "the fault says rank %d, source %d, missing 0x%x, expected %d, %d, 0x%x",
+                     fault.rank, fault.source, fault.missing, rank->rank, missing, 1u << missing);
+}
+
+static lampar_status leave_one_out(lampar_rank *rank, void *user) {
+  lab *lab = user;
+  const lampar_driver *driver = rank->driver;
+  lampar_trial *trial = lampar_trials_get(lab->trials, rank);
+  LAMPAR_TRY(lampar_trial_batch(trial, lab->samples, calls_made, 2));
+  LAMPAR_TRY(lampar_rank_barrier(rank));
+  if (rank->rank < rank->world - 1) {
+    LAMPAR_TRY(lampar_trial_enqueue(trial, 0));
+    LAMPAR_TRY(lampar_driver_check(driver, driver->stream_synchronize(rank->stream[0]),
+                                   "cuStreamSynchronize"));
+    LAMPAR_TRY(expect_fault(rank));
+    LAMPAR_TRY(expect_status(lampar_trial_enqueue(trial, 1), LAMPAR_ERROR_TIMEOUT,
+                             "a call after the fault"));
+  }
+  LAMPAR_TRY(lampar_rank_barrier(rank));
+  if (rank->rank < rank->world - 1) return LAMPAR_OK;
+  return expect_status(lampar_group_error(rank->group, NULL), LAMPAR_OK,
+                       "the rank that never called");
+}
+
+lampar_status check_watchdog(lab *lab, int world, uint64_t *calls) {
+  lampar_group_config config = lab_config();
+  config.watchdog_ms = 200;
+  LAMPAR_TRY(lab_use_world(lab, world));
+  LAMPAR_TRY(lab_open_group(lab, &config));
+  LAMPAR_TRY(lampar_ranks_run(lab->ranks, leave_one_out, lab));
+  LAMPAR_TRY(lampar_ranks_close_group(lab->ranks));
+
+  config.watchdog_ms = WATCHDOG_MS;
+  LAMPAR_TRY(lab_open_group(lab, &config));
+  LAMPAR_TRY(lampar_trials_run(lab->trials, lab->samples, calls_made, 2));
+  *calls += 5;
+  return LAMPAR_OK;
+}
