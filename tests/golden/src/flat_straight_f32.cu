@@ -14,6 +14,7 @@
 
 constexpr unsigned kWorld = 2;           // ranks
 constexpr unsigned kWarps = 4;           // of a block; each serves one mailbox at a time
+constexpr unsigned kElementBytes = 4;
 constexpr unsigned kVectorElements = 4;  // 16 bytes
 
 struct FaultRecord {
@@ -134,25 +135,35 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
 
 // A flat message fills one mailbox after the other; its last vector may be partly filled.
 struct Place {
+  const char *input;  // of a contiguous message
+  char *output;
   unsigned long long element;  // the vector's first
+  bool whole;                  // the vector is full, aligned and in one piece
   bool active;
 };
 
-__device__ __forceinline__ Place locate(const Arguments &call, unsigned mailbox, unsigned lane) {
-  const unsigned long long element = (mailbox * 32ull + lane) * kVectorElements;
-  return {element, element < call.elements};
+__device__ __forceinline__ Place locate_place(const Arguments &call, unsigned mailbox,
+                                              unsigned lane) {
+  const unsigned long long vector = mailbox * 32ull + lane;
+  Place place;
+  place.input = call.input + vector * sizeof(Vector);
+  place.output = call.output + vector * sizeof(Vector);
+  place.element = vector * kVectorElements;
+  place.whole = call.vectors && place.element + kVectorElements <= call.elements;
+  place.active = place.element < call.elements;
+  return place;
 }
 
+// Bytes from the start of a message whose rows lie apart.
 __device__ __forceinline__ unsigned long long offset(const Arguments &call,
                                                      unsigned long long stride,
                                                      unsigned long long element) {
   const unsigned long long row = element / call.row_length;
-  return (row * stride + element - row * call.row_length) * 4;
+  return (row * stride + element - row * call.row_length) * kElementBytes;
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  if (call.vectors && place.element + kVectorElements <= call.elements)
-    return load_vector(call.input + place.element * 4);
+  if (place.whole) return load_vector(place.input);
   Elements elements;
   for (unsigned i = 0; i < kVectorElements; ++i) {
     elements.at[i] = 0;  // padding travels, and is not the sentinel
@@ -165,8 +176,8 @@ __device__ __forceinline__ Vector load_place(const Arguments &call, const Place 
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             Vector value) {
-  if (call.vectors && place.element + kVectorElements <= call.elements) {
-    store_vector(call.output + place.element * 4, value);
+  if (place.whole) {
+    store_vector(place.output, value);
     return;
   }
   Elements elements;

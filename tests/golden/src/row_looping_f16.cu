@@ -14,6 +14,7 @@
 
 constexpr unsigned kWorld = 8;           // ranks
 constexpr unsigned kWarps = 8;           // of a block; each serves one mailbox at a time
+constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // 16 bytes
 constexpr unsigned kHidden = 2688;       // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
@@ -161,35 +162,40 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
 
 // A row has its own mailboxes; the lanes past its end in the last of them are idle.
 struct Place {
-  unsigned long long row;
-  unsigned column;  // element
+  const char *input;
+  char *output;
   bool active;
 };
 
-__device__ __forceinline__ Place locate(const Arguments &, unsigned mailbox, unsigned lane) {
+__device__ __forceinline__ Place locate_place(const Arguments &call, unsigned mailbox,
+                                              unsigned lane) {
+  const unsigned long long row = mailbox / kRowMailboxes;
   const unsigned vector = mailbox % kRowMailboxes * 32 + lane;
-  const bool active = vector < kRowVectors;
-  return {mailbox / kRowMailboxes, vector * kVectorElements, active};
+  Place place;
+  place.input = call.input + row * call.input_stride * kElementBytes + vector * sizeof(Vector);
+  place.output = call.output + row * call.output_stride * kElementBytes + vector * sizeof(Vector);
+  place.active = vector < kRowVectors;
+  return place;
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  const char *from = call.input + (place.row * call.input_stride + place.column) * 2;
-  if (call.vectors) return load_vector(from);
+  if (call.vectors) return load_vector(place.input);
   Elements elements;
-  for (unsigned i = 0; i < kVectorElements; ++i) elements.at[i] = load_element(from + i * 2);
+  for (unsigned i = 0; i < kVectorElements; ++i)
+    elements.at[i] = load_element(place.input + i * kElementBytes);
   return elements.vector;
 }
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             Vector value) {
-  char *to = call.output + (place.row * call.output_stride + place.column) * 2;
   if (call.vectors) {
-    store_vector(to, value);
+    store_vector(place.output, value);
     return;
   }
   Elements elements;
   elements.vector = value;
-  for (unsigned i = 0; i < kVectorElements; ++i) store_element(to + i * 2, elements.at[i]);
+  for (unsigned i = 0; i < kVectorElements; ++i)
+    store_element(place.output + i * kElementBytes, elements.at[i]);
 }
 
 __device__ __forceinline__ unsigned long long clock_ns() {

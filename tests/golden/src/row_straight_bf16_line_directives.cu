@@ -14,16 +14,17 @@
 //   watchdog  the wait for other ranks is bounded
 //
 // Made again by: lampar render plan.json ar_oneshot_w2_bf16_h2688_sm_90_r186
-#line 10 "templates/oneshot.cu.in"
+#line 13 "templates/oneshot.cu.in"
 
 constexpr unsigned kWorld = 2;           // ranks
 constexpr unsigned kWarps = 4;           // of a block; each serves one mailbox at a time
+constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // 16 bytes
-#line 15 "templates/oneshot.cu.in"
+#line 19 "templates/oneshot.cu.in"
 constexpr unsigned kHidden = 2688;       // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
-#line 19 "templates/oneshot.cu.in"
+#line 23 "templates/oneshot.cu.in"
 
 #line 1 "templates/parts/arguments.cuh.in"
 struct FaultRecord {
@@ -174,35 +175,40 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
 #line 1 "templates/parts/row.cuh.in"
 // A row has its own mailboxes; the lanes past its end in the last of them are idle.
 struct Place {
-  unsigned long long row;
-  unsigned column;  // element
+  const char *input;
+  char *output;
   bool active;
 };
 
-__device__ __forceinline__ Place locate(const Arguments &, unsigned mailbox, unsigned lane) {
+__device__ __forceinline__ Place locate_place(const Arguments &call, unsigned mailbox,
+                                              unsigned lane) {
+  const unsigned long long row = mailbox / kRowMailboxes;
   const unsigned vector = mailbox % kRowMailboxes * 32 + lane;
-  const bool active = vector < kRowVectors;
-  return {mailbox / kRowMailboxes, vector * kVectorElements, active};
+  Place place;
+  place.input = call.input + row * call.input_stride * kElementBytes + vector * sizeof(Vector);
+  place.output = call.output + row * call.output_stride * kElementBytes + vector * sizeof(Vector);
+  place.active = vector < kRowVectors;
+  return place;
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  const char *from = call.input + (place.row * call.input_stride + place.column) * 2;
-  if (call.vectors) return load_vector(from);
+  if (call.vectors) return load_vector(place.input);
   Elements elements;
-  for (unsigned i = 0; i < kVectorElements; ++i) elements.at[i] = load_element(from + i * 2);
+  for (unsigned i = 0; i < kVectorElements; ++i)
+    elements.at[i] = load_element(place.input + i * kElementBytes);
   return elements.vector;
 }
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             Vector value) {
-  char *to = call.output + (place.row * call.output_stride + place.column) * 2;
   if (call.vectors) {
-    store_vector(to, value);
+    store_vector(place.output, value);
     return;
   }
   Elements elements;
   elements.vector = value;
-  for (unsigned i = 0; i < kVectorElements; ++i) store_element(to + i * 2, elements.at[i]);
+  for (unsigned i = 0; i < kVectorElements; ++i)
+    store_element(place.output + i * kElementBytes, elements.at[i]);
 }
 
 #line 1 "templates/parts/ptx/clock.cuh.in"
@@ -262,7 +268,7 @@ struct Patience {
   }
 };
 
-#line 32 "templates/oneshot.cu.in"
+#line 36 "templates/oneshot.cu.in"
 // One use of one mailbox by one lane: every address, as far as it is known without the epoch.
 struct Use {
   unsigned mailbox;
@@ -279,11 +285,11 @@ __device__ __forceinline__ Use locate_use(const Arguments &call, unsigned mailbo
   use.place = locate_place(call, mailbox, lane);
   use.epoch = call.epoch + mailbox;
   use.slots = call.own + slots;
-#line 49 "templates/oneshot.cu.in"
+#line 53 "templates/oneshot.cu.in"
   use.to[0] = call.mailbox[0] + slots + call.rank * kMailboxBytes;
-#line 49 "templates/oneshot.cu.in"
+#line 53 "templates/oneshot.cu.in"
   use.to[1] = call.mailbox[1] + slots + call.rank * kMailboxBytes;
-#line 51 "templates/oneshot.cu.in"
+#line 55 "templates/oneshot.cu.in"
   return use;
 }
 
@@ -296,11 +302,11 @@ __device__ __forceinline__ void serve(const Arguments &call, const Use &use, uns
 
   const unsigned half = (epoch & 1) * kHalfBytes;
   if (use.place.active) {
-#line 64 "templates/oneshot.cu.in"
+#line 68 "templates/oneshot.cu.in"
     if (call.rank != 0) push(use.to[0] + half, mine);
-#line 64 "templates/oneshot.cu.in"
+#line 68 "templates/oneshot.cu.in"
     if (call.rank != 1) push(use.to[1] + half, mine);
-#line 66 "templates/oneshot.cu.in"
+#line 70 "templates/oneshot.cu.in"
   }
 
   // Lane 0 may move the epoch on only when all lanes have read it.
@@ -311,46 +317,46 @@ __device__ __forceinline__ void serve(const Arguments &call, const Use &use, uns
   // All sources that are missing are asked in one round. The own vector never travelled.
   char *const slots = use.slots + half;
   Vector from[kWorld];
-#line 77 "templates/oneshot.cu.in"
+#line 81 "templates/oneshot.cu.in"
   from[0] = call.rank == 0 ? mine : empty_vector();
-#line 77 "templates/oneshot.cu.in"
+#line 81 "templates/oneshot.cu.in"
   from[1] = call.rank == 1 ? mine : empty_vector();
-#line 80 "templates/oneshot.cu.in"
+#line 84 "templates/oneshot.cu.in"
   Patience patience;
-#line 82 "templates/oneshot.cu.in"
+#line 86 "templates/oneshot.cu.in"
   bool waiting = true;
   while (waiting) {
     waiting = false;
-#line 86 "templates/oneshot.cu.in"
+#line 90 "templates/oneshot.cu.in"
     peek_if_empty(slots + 0 * kMailboxBytes, from[0]);
-#line 86 "templates/oneshot.cu.in"
+#line 90 "templates/oneshot.cu.in"
     peek_if_empty(slots + 1 * kMailboxBytes, from[1]);
-#line 89 "templates/oneshot.cu.in"
+#line 93 "templates/oneshot.cu.in"
     waiting |= is_empty(from[0]);
-#line 89 "templates/oneshot.cu.in"
+#line 93 "templates/oneshot.cu.in"
     waiting |= is_empty(from[1]);
-#line 92 "templates/oneshot.cu.in"
+#line 96 "templates/oneshot.cu.in"
     if (waiting && patience.is_over(call, use.mailbox, epoch, from)) break;
-#line 94 "templates/oneshot.cu.in"
+#line 98 "templates/oneshot.cu.in"
   }
 
   // fp32, in the order of the ranks: every rank gets the same bits.
   float sum[kVectorElements], next[kVectorElements];
   unpack(from[0], sum);
-#line 100 "templates/oneshot.cu.in"
+#line 104 "templates/oneshot.cu.in"
   unpack(from[1], next);
   add(sum, next);
-#line 103 "templates/oneshot.cu.in"
+#line 107 "templates/oneshot.cu.in"
   store_place(call, use.place, pack(sum));
 
   // What was read is made empty again, for the use after the next. Nobody writes here before this
   // kernel has ended: a peer's push of that use follows my push of the next, which follows this
   // kernel.
-#line 109 "templates/oneshot.cu.in"
+#line 113 "templates/oneshot.cu.in"
   if (call.rank != 0) store_vector(slots + 0 * kMailboxBytes, empty_vector());
-#line 109 "templates/oneshot.cu.in"
+#line 113 "templates/oneshot.cu.in"
   if (call.rank != 1) store_vector(slots + 1 * kMailboxBytes, empty_vector());
-#line 111 "templates/oneshot.cu.in"
+#line 115 "templates/oneshot.cu.in"
 }
 
 extern "C" __global__ void __launch_bounds__(128)
@@ -359,15 +365,15 @@ extern "C" __global__ void __launch_bounds__(128)
   const unsigned first = blockIdx.x * kWarps + threadIdx.x / 32;
 
   // What can be computed is, while the grid before this one still runs.
-#line 122 "templates/oneshot.cu.in"
-  const Use use = locate_use(call, first, lane);
-#line 124 "templates/oneshot.cu.in"
-  wait_for_previous_grid();  // before any access to memory
 #line 126 "templates/oneshot.cu.in"
-  allow_next_grid();
+  const Use use = locate_use(call, first, lane);
 #line 128 "templates/oneshot.cu.in"
+  wait_for_previous_grid();  // before any access to memory
+#line 130 "templates/oneshot.cu.in"
+  allow_next_grid();
+#line 132 "templates/oneshot.cu.in"
 
-#line 136 "templates/oneshot.cu.in"
+#line 140 "templates/oneshot.cu.in"
   if (first < call.mailboxes) serve(call, use, lane);
-#line 138 "templates/oneshot.cu.in"
+#line 142 "templates/oneshot.cu.in"
 }
