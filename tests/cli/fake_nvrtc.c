@@ -1,4 +1,5 @@
-/* An NVRTC that compiles nothing: its version and archs are what FAKE_NVRTC_FACTS says, "12.4 80 89". */
+/* An NVRTC that compiles nothing: its version and archs are what FAKE_NVRTC_FACTS says, "12.4 80
+ * 89". */
 #include <stdio.h>
 #include <stdlib.h>
 
