@@ -6,7 +6,7 @@ local mailbox_bytes = 512
 
 local rules = {
   straight = {
-    { threads = 128, mailboxes = 2048 },
+    { threads = 128, mailboxes = 8192 },
   },
   looping = { threads = 256 },
 }
