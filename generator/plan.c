@@ -13,7 +13,7 @@
 #include "sandbox.h"
 
 /* A kernel counts mailboxes in 32 bits and steps from one to the next by the warps of the grid. */
-static const uint64_t mailboxes_max = UINT64_C(1) << 31;
+static const uint64_t mailboxes_max = UINT32_MAX / 2;
 
 typedef struct planning {
   const lampar_spec *spec;

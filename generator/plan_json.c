@@ -133,7 +133,7 @@ static bool read_variant(const cJSON *entry, lampar_variant *variant) {
       !read_u32(entry, "rows_limit", &variant->rows_limit) ||
       !read_integer(entry, "bytes_limit", 0x1p53, &variant->bytes_limit) ||
       !read_u32(entry, "threads", &variant->threads) || !read_trigger(entry, &variant->trigger) ||
-      !read_u32(entry, "watchdog_ms", &variant->watchdog_ms))
+      !read_u32(entry, "watchdog_ms", &variant->watchdog_ms) || !lampar_variant_is_valid(variant))
     return false;
   char name[LAMPAR_NAME_BYTES];
   lampar_variant_name(variant, name);

@@ -39,16 +39,9 @@ static void digest_of(const uint8_t *data, size_t size, uint8_t digest[LAMPAR_DI
   lampar_digest_parts(parts, 3, digest);
 }
 
-static bool is_variant_valid(const lampar_variant *v) {
-  return lampar_arch_name(v->arch) != NULL && v->world >= 2 && v->world <= LAMPAR_WORLD_MAX &&
-         lampar_dtype_has_kernels(v->dtype) && v->hidden % 8 == 0 && v->looping <= 1 &&
-         (v->hidden == 0) == (v->rows_limit == 0) && v->bytes_limit > 0 && v->threads > 0 &&
-         v->threads <= 1024 && v->threads % 32 == 0 && v->trigger <= LAMPAR_TRIGGER_EXIT &&
-         v->reserved == 0 && lampar_variant_mailboxes_limit(v) <= UINT32_MAX / 2;
-}
-
 static bool is_record_valid(const lampar_pack_record *record, size_t size) {
-  if (!is_variant_valid(&record->variant) || !is_terminated(record->name, sizeof record->name))
+  if (!lampar_variant_is_valid(&record->variant) ||
+      !is_terminated(record->name, sizeof record->name))
     return false;
   char name[LAMPAR_NAME_BYTES];
   lampar_variant_name(&record->variant, name);

@@ -57,6 +57,14 @@ bool lampar_arch_parse(const char *name, uint32_t *arch) {
   return false;
 }
 
+bool lampar_variant_is_valid(const lampar_variant *v) {
+  return lampar_arch_name(v->arch) != NULL && v->world >= 2 && v->world <= LAMPAR_WORLD_MAX &&
+         lampar_dtype_has_kernels(v->dtype) && v->hidden % 8 == 0 && v->looping <= 1 &&
+         (v->hidden == 0) == (v->rows_limit == 0) && v->bytes_limit > 0 && v->threads > 0 &&
+         v->threads <= 1024 && v->threads % 32 == 0 && v->trigger <= LAMPAR_TRIGGER_EXIT &&
+         v->reserved == 0 && lampar_variant_mailboxes_limit(v) <= UINT32_MAX / 2;
+}
+
 static int compare(uint64_t a, uint64_t b) {
   return a < b ? -1 : a > b;
 }

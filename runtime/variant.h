@@ -34,6 +34,9 @@ typedef struct lampar_variant {
   uint32_t reserved;    /* 0 */
 } lampar_variant;
 
+/* False for values that no plan makes; what files say is checked with it. */
+bool lampar_variant_is_valid(const lampar_variant *variant);
+
 /* Order of a pack: key first (arch, world, dtype, hidden), then the limit, straight before looping.
  */
 int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b);
