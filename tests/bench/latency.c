@@ -14,6 +14,7 @@
 
 enum {
   WORLD = 2,
+  LAUNCHES = 2, /* without and with programmatic launch */
   GRAPH_CALLS = 100,
   WARM_UP = 3,
   REPLAYS_MAX = 101,
@@ -26,7 +27,7 @@ enum {
   EXIT_SKIPPED = 77,
 };
 
-typedef enum engine { ENGINE_NCCL, ENGINE_LAMPAR, ENGINES_OF_PACK = 2 } engine;
+typedef enum engine { ENGINE_NCCL, ENGINE_LAMPAR } engine;
 
 typedef struct shape {
   lampar_dtype dtype;
@@ -55,8 +56,7 @@ typedef struct bench {
   shape shapes[SHAPES_MAX];
   int shape_count;
   double nccl_us[SHAPES_MAX];
-  double us[SHAPES_MAX][PACKS_MAX]
-           [ENGINES_OF_PACK]; /* without and with programmatic launch; 0: none */
+  double us[SHAPES_MAX][PACKS_MAX][LAUNCHES]; /* without and with programmatic launch; 0: none */
   char kernel[SHAPES_MAX][PACKS_MAX][LAMPAR_NAME_BYTES];
 } bench;
 
@@ -409,7 +409,7 @@ static lampar_status run(bench *b) {
   LAMPAR_TRY(lampar_ranks_run(b->ranks, open_station, b));
   LAMPAR_TRY(time_nccl(b));
   for (int p = 0; p < b->given->pack_count; ++p)
-    for (int programmatic = 0; programmatic < ENGINES_OF_PACK; ++programmatic)
+    for (int programmatic = 0; programmatic < LAUNCHES; ++programmatic)
       LAMPAR_TRY(time_pack(b, p, programmatic));
   print_table(b);
   return LAMPAR_OK;
