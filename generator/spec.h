@@ -41,8 +41,9 @@ typedef struct lampar_spec {
   size_t default_count;
 } lampar_spec;
 
-/* Runs the file in the sandbox. `read` gets it and what it requires, also after an error. On an
- * error `spec` is empty. Errors: ARGUMENT (the sentence starts with file:line), SYSTEM. */
+/* Runs the file in the sandbox. `read` gets it and what it requires, also after an error. On an error
+ * `spec` is empty. Errors: ARGUMENT (the sentence starts with the file and, where there is one, the
+ * line), SYSTEM. */
 lampar_status lampar_spec_read(const char *path, lampar_spec *spec, lampar_files *read);
 
 /* Leaves an empty spec. */
