@@ -47,8 +47,8 @@ static void explain_kernels(FILE *out, const lampar_plan *plan) {
     const lampar_variant *variant = &plan->variants[i];
     char name[LAMPAR_NAME_BYTES];
     lampar_variant_name(variant, name);
-    fprintf(out, "  %-48s %s, %u threads, up to ", name, variant->looping ? "looping " : "straight",
-            variant->threads);
+    fprintf(out, "  %-48s %-9s %u threads, up to ", name,
+            variant->looping ? "looping," : "straight,", variant->threads);
     if (variant->hidden > 0) fprintf(out, "%u rows\n", variant->rows_limit);
     else fprintf(out, "%llu bytes\n", (unsigned long long)variant->bytes_limit);
   }
