@@ -29,10 +29,11 @@ static void identify(lampar_rank_facts *facts) {
   const char *field =
       strrchr(text, ')'); /* the name may hold anything; 20 fields on is the start */
   for (int i = 0; field != NULL && i < 20; ++i) field = strchr(field + 1, ' ');
+  const char *start = field != NULL ? field + 1 : "";
   char process[256];
-  const int length =
-      snprintf(process, sizeof process, "%.64s %lu %ld %.32s", boot, (unsigned long)space.st_ino,
-               (long)getpid(), field != NULL ? field : "");
+  const int length = snprintf(process, sizeof process, "%.64s %lu %ld %.*s", boot,
+                              (unsigned long)space.st_ino, (long)getpid(),
+                              (int)strcspn(start, " "), start);
   lampar_digest(process, (size_t)length, facts->process);
 }
 
