@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "looping_pack.h"
 #include "trial.h"
 #include "verbs.h"
 
@@ -62,7 +63,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 typedef struct verification {
   const arguments *given;
-  lampar_pack *pack;
+  lampar_pack *pack, *looping;
+  void *looping_bytes;
   lampar_ranks *ranks;
   lampar_trials *trials;
   lampar_samples samples[LAMPAR_TRIAL_DTYPES]; /* of the world at hand */
@@ -82,29 +84,46 @@ static bool is_wanted(const verification *v, const lampar_kernel_info *info, int
          (v->given->filter == NULL || fnmatch(v->given->filter, info->name, 0) == 0);
 }
 
-/* The largest limit, in rows or else in bytes, of the kernels that are asked before this one. */
-static uint64_t limit_before(const verification *v, const lampar_kernel_info *info) {
+static bool is_same_key(const lampar_kernel_info *a, const lampar_kernel_info *b) {
+  return strcmp(a->arch, b->arch) == 0 && a->world == b->world && a->dtype == b->dtype &&
+         a->hidden == b->hidden;
+}
+
+static uint64_t limit_of(const lampar_kernel_info *info) {
+  return info->hidden > 0 ? info->rows_limit : info->bytes_limit;
+}
+
+/* The largest limit of the pack's kernels that are asked before this one. */
+static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *info) {
   uint64_t limit = 0;
-  for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
+  for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
     lampar_kernel_info other;
-    if (lampar_pack_info(v->pack, i, &other) != LAMPAR_OK) continue;
-    if (strcmp(other.arch, info->arch) != 0 || other.world != info->world ||
-        other.dtype != info->dtype || other.hidden != info->hidden)
-      continue;
-    const uint64_t theirs = info->hidden > 0 ? other.rows_limit : other.bytes_limit;
-    const uint64_t own = info->hidden > 0 ? info->rows_limit : info->bytes_limit;
-    if (theirs < own && theirs > limit) limit = theirs;
+    if (lampar_pack_info(pack, i, &other) == LAMPAR_OK && is_same_key(&other, info) &&
+        limit_of(&other) < limit_of(info) && limit_of(&other) > limit)
+      limit = limit_of(&other);
   }
   return limit;
 }
 
+/* Whether a straight kernel covers all that this looping one takes. */
+static bool is_covered(const lampar_pack *pack, const lampar_kernel_info *info) {
+  for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
+    lampar_kernel_info other;
+    if (info->looping && lampar_pack_info(pack, i, &other) == LAMPAR_OK && !other.looping &&
+        is_same_key(&other, info) && limit_of(&other) >= limit_of(info))
+      return true;
+  }
+  return false;
+}
+
 /* Shapes from the smallest to the largest that this very kernel is chosen for, one with a tail.
  * Fails when a shape of its range goes to NCCL. */
-static lampar_status find_shapes(const verification *v, const lampar_kernel_info *info,
-                                 shape shapes[SIZES_MAX], size_t *count) {
+static lampar_status find_shapes(const verification *v, const lampar_pack *pack,
+                                 const lampar_kernel_info *info, shape shapes[SIZES_MAX],
+                                 size_t *count) {
   const size_t unit = info->hidden > 0 ? 1 : lampar_dtype_bytes(info->dtype);
-  const uint64_t low = limit_before(v, info) / unit + 1;
-  const uint64_t high = (info->hidden > 0 ? info->rows_limit : info->bytes_limit) / unit;
+  const uint64_t low = limit_before(pack, info) / unit + 1;
+  const uint64_t high = limit_of(info) / unit;
   const uint64_t middle = low + (high - low) / 2;
   const uint64_t sizes[SIZES_MAX] = {low, high, middle, middle > low + 3 ? middle - 3 : low};
   *count = 0;
@@ -125,11 +144,12 @@ static lampar_status find_shapes(const verification *v, const lampar_kernel_info
   return LAMPAR_OK;
 }
 
-static lampar_status verify_kernel(verification *v, const lampar_kernel_info *info, size_t *calls) {
+static lampar_status verify_kernel(verification *v, const lampar_pack *pack,
+                                   const lampar_kernel_info *info, size_t *calls) {
   shape shapes[SIZES_MAX];
   size_t count;
   *calls = 0;
-  LAMPAR_TRY(find_shapes(v, info, shapes, &count));
+  LAMPAR_TRY(find_shapes(v, pack, info, shapes, &count));
   if (count == 0) return LAMPAR_OK;
 
   lampar_trial_call list[CALLS] = {0};
@@ -152,38 +172,48 @@ static lampar_status verify_kernel(verification *v, const lampar_kernel_info *in
   return LAMPAR_OK;
 }
 
-static lampar_status open_group(verification *v, int world) {
+static lampar_status open_group(verification *v, lampar_pack *pack, int world) {
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
   config.strict = 1;
   config.watchdog_ms = WATCHDOG_MS;
   LAMPAR_TRY(lampar_ranks_set_world(v->ranks, world));
-  return lampar_ranks_open_group(v->ranks, &v->pack, 1, &config);
+  return lampar_ranks_open_group(v->ranks, &pack, 1, &config);
 }
 
-/* One line a kernel. A group whose kernel failed is over; the next kernel gets a new one. */
-static lampar_status verify_kernels(verification *v, int world) {
-  for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
-    LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
-    if (!is_wanted(v, &info, world)) continue;
-    size_t calls;
-    const lampar_status status = verify_kernel(v, &info, &calls);
-    if (status == LAMPAR_OK && calls > 0) {
-      ++v->right;
-      printf("%-48s %6zu calls  ok\n", info.name, calls);
-    } else if (status == LAMPAR_OK) {
-      ++v->not_run;
-      printf("%-48s      0 calls  NOT RUN: no size chooses it\n", info.name);
-    } else {
-      ++v->wrong;
-      printf("%-48s         FAILED  %s\n", info.name, lampar_last_error());
-      lampar_ranks_close_group(v->ranks);
-      LAMPAR_TRY(open_group(v, world));
-    }
-    fflush(stdout);
+/* Prints the kernel's line. A group whose kernel failed is over; the next kernel gets a new one. */
+static lampar_status report_kernel(verification *v, lampar_pack *pack,
+                                   const lampar_kernel_info *info) {
+  size_t calls;
+  const lampar_status status = verify_kernel(v, pack, info, &calls);
+  if (status == LAMPAR_OK && calls > 0) {
+    ++v->right;
+    printf("%-48s %6zu calls  ok\n", info->name, calls);
+  } else if (status == LAMPAR_OK) {
+    ++v->not_run;
+    printf("%-48s      0 calls  NOT RUN: no size chooses it\n", info->name);
+  } else {
+    ++v->wrong;
+    printf("%-48s         FAILED  %s\n", info->name, lampar_last_error());
+    lampar_ranks_close_group(v->ranks);
+    LAMPAR_TRY(open_group(v, pack, info->world));
   }
+  fflush(stdout);
   return LAMPAR_OK;
+}
+
+/* The kernels of `pack`: those that a straight one covers, or all others. */
+static lampar_status verify_kernels(verification *v, lampar_pack *pack, int world, bool covered) {
+  bool is_open = false;
+  for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
+    lampar_kernel_info info;
+    LAMPAR_TRY(lampar_pack_info(pack, i, &info));
+    if (!is_wanted(v, &info, world) || is_covered(v->pack, &info) != covered) continue;
+    if (!is_open) LAMPAR_TRY(open_group(v, pack, world));
+    is_open = true;
+    LAMPAR_TRY(report_kernel(v, pack, &info));
+  }
+  return lampar_ranks_close_group(v->ranks);
 }
 
 static lampar_status make_samples(verification *v, int world) {
@@ -205,8 +235,8 @@ static lampar_status make_samples(verification *v, int world) {
 
 static lampar_status verify_world(verification *v, int world) {
   lampar_status status = make_samples(v, world);
-  if (status == LAMPAR_OK) status = open_group(v, world);
-  if (status == LAMPAR_OK) status = verify_kernels(v, world);
+  if (status == LAMPAR_OK) status = verify_kernels(v, v->pack, world, false);
+  if (status == LAMPAR_OK) status = verify_kernels(v, v->looping, world, true);
   lampar_ranks_close_group(v->ranks);
   for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) lampar_samples_destroy(&v->samples[d]);
   return status;
@@ -231,6 +261,7 @@ static lampar_status open_device(verification *v) {
 
 static lampar_status verify(verification *v) {
   LAMPAR_TRY(lampar_pack_open(v->given->pack, &v->pack));
+  LAMPAR_TRY(lampar_looping_pack_open(v->pack, &v->looping_bytes, &v->looping));
   LAMPAR_TRY(open_device(v));
   for (int world = 2; world <= LAMPAR_WORLD_MAX; ++world) {
     bool any = false;
@@ -272,6 +303,8 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
   *passed = v.wrong == 0 && v.not_run == 0;
   lampar_trials_destroy(v.trials);
   lampar_ranks_destroy(v.ranks);
+  lampar_pack_close(v.looping);
+  free(v.looping_bytes);
   lampar_pack_close(v.pack);
   return status;
 }
