@@ -330,10 +330,12 @@ static void print_table(const bench *b) {
            (unsigned long long)bytes_of(s), b->nccl_us[i]);
     for (int p = 0; p < b->given->pack_count; ++p) {
       const double plain = b->us[i][p][0], programmatic = b->us[i][p][1];
-      const double best = programmatic > 0 && programmatic < plain ? programmatic : plain;
-      printf("  %9.2f %9.2f %6.3f", plain, programmatic, best / b->nccl_us[i]);
+      const double best = programmatic < plain ? programmatic : plain;
+      if (b->kernel[i][p][0] == '\0') printf("  %9s %9s %6s", "-", "-", "-");
+      else printf("  %9.2f %9.2f %6.3f", plain, programmatic, best / b->nccl_us[i]);
     }
-    for (int p = 0; p < b->given->pack_count; ++p) printf("  %s", b->kernel[i][p]);
+    for (int p = 0; p < b->given->pack_count; ++p)
+      printf("  %s", b->kernel[i][p][0] != '\0' ? b->kernel[i][p] : "-");
     printf("\n");
   }
   for (int p = 0; p < b->given->pack_count; ++p)
