@@ -86,22 +86,53 @@ __device__ __forceinline__ void sync_warp() {
   asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
-// The caller's memory, the own epochs and the own mailboxes: ordinary accesses.
-__device__ __forceinline__ unsigned load_word(const unsigned *from) { return *from; }
-__device__ __forceinline__ void store_word(unsigned *to, unsigned value) { *to = value; }
+// Makes the compiler compute an address here: it may not look behind this, and the result is needed
+// for the branch that follows. The low bits of all addresses are gathered; they are never odd.
+template <class T>
+__device__ __forceinline__ void settle(T *&address, unsigned &low) {
+  asm volatile("" : "+l"(address));
+  asm volatile("{\n"
+               "  .reg .b32 high;\n"
+               "  .reg .b32 bits;\n"
+               "  mov.b64 {bits, high}, %1;\n"
+               "  or.b32 %0, %0, bits;\n"
+               "}"
+               : "+r"(low)
+               : "l"(address));
+}
+
+// The caller's memory, the own epochs and the own mailboxes: ordinary accesses to global memory.
+__device__ __forceinline__ unsigned load_word(const unsigned *from) {
+  unsigned value;
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+__device__ __forceinline__ void store_word(unsigned *to, unsigned value) {
+  asm volatile("st.global.b32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
+}
 
 __device__ __forceinline__ Vector load_vector(const char *from) {
-  return *reinterpret_cast<const Vector *>(from);
+  Vector v;
+  asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
+               : "l"(from)
+               : "memory");
+  return v;
 }
-__device__ __forceinline__ void store_vector(char *to, const Vector &value) {
-  *reinterpret_cast<Vector *>(to) = value;
+__device__ __forceinline__ void store_vector(char *to, const Vector &v) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(to), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]), "r"(v.word[3])
+               : "memory");
 }
 
 __device__ __forceinline__ unsigned short load_element(const char *from) {
-  return *reinterpret_cast<const unsigned short *>(from);
+  unsigned short value;
+  asm volatile("ld.global.b16 %0, [%1];" : "=h"(value) : "l"(from) : "memory");
+  return value;
 }
 __device__ __forceinline__ void store_element(char *to, unsigned short value) {
-  *reinterpret_cast<unsigned short *>(to) = value;
+  asm volatile("st.global.b16 [%0], %1;" : : "l"(to), "h"(value) : "memory");
 }
 
 // A vector into a peer's slot: four relaxed stores of a word, in no order among themselves.
@@ -112,16 +143,15 @@ __device__ __forceinline__ void push(char *slot, const Vector &v) {
                : "memory");
 }
 
-// Reads an own slot again unless its vector is here. One predicated load, so that those of all
-// sources overlap.
-__device__ __forceinline__ void peek_if_empty(const char *slot, Vector &v) {
+// Reads an own slot if asked to. One predicated load, so that those of all sources overlap.
+__device__ __forceinline__ void peek_if(unsigned asked, const char *slot, Vector &v) {
   asm volatile("{\n"
-               "  .reg .pred empty;\n"
-               "  setp.ne.u32 empty, %5, 0;\n"
-               "  @empty ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+               "  .reg .pred asked;\n"
+               "  setp.ne.u32 asked, %5, 0;\n"
+               "  @asked ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];\n"
                "}"
                : "+r"(v.word[0]), "+r"(v.word[1]), "+r"(v.word[2]), "+r"(v.word[3])
-               : "l"(slot), "r"(unsigned(is_empty(v)))
+               : "l"(slot), "r"(asked)
                : "memory");
 }
 
@@ -225,26 +255,25 @@ __device__ __forceinline__ void publish(unsigned *to, unsigned value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
 }
 
-// The bound of a wait. Clock and flag are looked at only after many empty rounds, so that they cost
-// nothing while ranks arrive. When it is over the sum becomes NaN and the kernel ends; the first
-// lane of the device to give up writes down for whom it waited.
+// The bound of a wait. Clock and flag are looked at only after many rounds in vain, so that they
+// cost nothing while ranks arrive. When it is over the sum becomes NaN and the kernel ends; the
+// first lane of the device to give up writes down for whom it waited.
+constexpr unsigned kPatientRounds = 256;
+
 struct Patience {
-  unsigned rounds = 0;
   unsigned long long start = 0;
 
   __device__ __forceinline__ bool is_over(const Arguments &call, unsigned mailbox, unsigned epoch,
-                                          const Vector (&from)[kWorld]) {
-    if (++rounds % 256 != 0) return false;
+                                          const unsigned (&missing)[kWorld]) {
     if (is_set(call.faulted)) return true;
     const unsigned long long now = clock_ns();
     if (start == 0) start = now;
     if (now - start < call.watchdog_ns) return false;
     if (!set_first(call.faulted)) return true;
-    unsigned missing = 0;
-    for (unsigned source = 0; source < kWorld; ++source)
-      missing |= unsigned(is_empty(from[source])) << source;
+    unsigned mask = 0;
+    for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
     store_word(&call.fault->rank, call.rank);
-    store_word(&call.fault->missing, missing);
+    store_word(&call.fault->missing, mask);
     store_word(&call.fault->mailbox, mailbox);
     store_word(&call.fault->epoch, epoch);
     store_word(&call.fault->kernel, call.kernel);
@@ -307,36 +336,54 @@ __device__ __forceinline__ void serve(const Arguments &call, const Use &use, uns
   // All sources that are missing are asked in one round. The own vector never travelled.
   char *const slots = use.slots + half;
   Vector from[kWorld];
+  unsigned missing[kWorld];  // 1: nothing from that rank yet
   from[0] = call.rank == 0 ? mine : empty_vector();
+  missing[0] = call.rank != 0;
   from[1] = call.rank == 1 ? mine : empty_vector();
+  missing[1] = call.rank != 1;
   from[2] = call.rank == 2 ? mine : empty_vector();
+  missing[2] = call.rank != 2;
   from[3] = call.rank == 3 ? mine : empty_vector();
+  missing[3] = call.rank != 3;
   from[4] = call.rank == 4 ? mine : empty_vector();
+  missing[4] = call.rank != 4;
   from[5] = call.rank == 5 ? mine : empty_vector();
+  missing[5] = call.rank != 5;
   from[6] = call.rank == 6 ? mine : empty_vector();
+  missing[6] = call.rank != 6;
   from[7] = call.rank == 7 ? mine : empty_vector();
-  Patience patience;
+  missing[7] = call.rank != 7;
   bool waiting = true;
-  while (waiting) {
-    waiting = false;
-    peek_if_empty(slots + 0 * kMailboxBytes, from[0]);
-    peek_if_empty(slots + 1 * kMailboxBytes, from[1]);
-    peek_if_empty(slots + 2 * kMailboxBytes, from[2]);
-    peek_if_empty(slots + 3 * kMailboxBytes, from[3]);
-    peek_if_empty(slots + 4 * kMailboxBytes, from[4]);
-    peek_if_empty(slots + 5 * kMailboxBytes, from[5]);
-    peek_if_empty(slots + 6 * kMailboxBytes, from[6]);
-    peek_if_empty(slots + 7 * kMailboxBytes, from[7]);
-    waiting |= is_empty(from[0]);
-    waiting |= is_empty(from[1]);
-    waiting |= is_empty(from[2]);
-    waiting |= is_empty(from[3]);
-    waiting |= is_empty(from[4]);
-    waiting |= is_empty(from[5]);
-    waiting |= is_empty(from[6]);
-    waiting |= is_empty(from[7]);
-    if (waiting && patience.is_over(call, use.mailbox, epoch, from)) break;
-  }
+  Patience patience;
+  do {
+    for (unsigned rounds = kPatientRounds; waiting && rounds > 0; --rounds) {
+      waiting = false;
+      peek_if(missing[0], slots + 0 * kMailboxBytes, from[0]);
+      peek_if(missing[1], slots + 1 * kMailboxBytes, from[1]);
+      peek_if(missing[2], slots + 2 * kMailboxBytes, from[2]);
+      peek_if(missing[3], slots + 3 * kMailboxBytes, from[3]);
+      peek_if(missing[4], slots + 4 * kMailboxBytes, from[4]);
+      peek_if(missing[5], slots + 5 * kMailboxBytes, from[5]);
+      peek_if(missing[6], slots + 6 * kMailboxBytes, from[6]);
+      peek_if(missing[7], slots + 7 * kMailboxBytes, from[7]);
+      missing[0] = is_empty(from[0]);
+      waiting |= missing[0] != 0;
+      missing[1] = is_empty(from[1]);
+      waiting |= missing[1] != 0;
+      missing[2] = is_empty(from[2]);
+      waiting |= missing[2] != 0;
+      missing[3] = is_empty(from[3]);
+      waiting |= missing[3] != 0;
+      missing[4] = is_empty(from[4]);
+      waiting |= missing[4] != 0;
+      missing[5] = is_empty(from[5]);
+      waiting |= missing[5] != 0;
+      missing[6] = is_empty(from[6]);
+      waiting |= missing[6] != 0;
+      missing[7] = is_empty(from[7]);
+      waiting |= missing[7] != 0;
+    }
+  } while (waiting && !patience.is_over(call, use.mailbox, epoch, missing));
 
   // fp32, in the order of the ranks: every rank gets the same bits.
   float sum[kVectorElements], next[kVectorElements];
@@ -377,6 +424,20 @@ extern "C" __global__ void __launch_bounds__(256)
 
   // What can be computed is, while the grid before this one still runs.
   Use use = locate_use(call, first, lane);
+  unsigned low = 0;
+  settle(use.place.input, low);
+  settle(use.place.output, low);
+  settle(use.epoch, low);
+  settle(use.slots, low);
+  settle(use.to[0], low);
+  settle(use.to[1], low);
+  settle(use.to[2], low);
+  settle(use.to[3], low);
+  settle(use.to[4], low);
+  settle(use.to[5], low);
+  settle(use.to[6], low);
+  settle(use.to[7], low);
+  if (low & 1) return;  // never: see settle
   wait_for_previous_grid();  // before any access to memory
   allow_next_grid();
 

@@ -1,0 +1,155 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "pack_fixture.h"
+
+static const lampar_variant kernels[] = {
+    {.arch = 90, .world = 2, .dtype = LAMPAR_BF16, .looping = 1, .bytes_limit = 1 << 20,
+     .threads = 256, .trigger = 1, .watchdog_ms = 1000},
+    {.arch = 90, .world = 2, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 8,
+     .bytes_limit = 8 * 2880 * 2, .threads = 128, .trigger = 1, .watchdog_ms = 1000},
+};
+enum { COUNT = 2 };
+
+static void opens_what_is_whole(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  lampar_pack *pack;
+  assert_int_equal(lampar_pack_open_memory(bytes, size, "whole", &pack), LAMPAR_OK);
+  assert_int_equal(lampar_pack_count(pack), COUNT);
+  assert_string_equal(lampar_pack_name(pack), "fixture");
+  lampar_kernel_info info;
+  assert_int_equal(lampar_pack_info(pack, 1, &info), LAMPAR_OK);
+  assert_string_equal(info.name, "ar_oneshot_w2_bf16_h2880_sm_90_r8");
+  assert_string_equal(info.arch, "sm_90");
+  assert_int_equal(info.rows_limit, 8);
+  assert_int_equal(info.registers, 40);
+  assert_int_equal(lampar_pack_info(pack, COUNT, &info), LAMPAR_ERROR_ARGUMENT);
+  lampar_pack_close(pack);
+  free(bytes);
+}
+
+/* Every bit of every byte: the digest covers all of them, the header's own fields included. */
+static void refuses_any_flipped_bit(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  for (size_t i = 0; i < size; ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      lampar_pack *pack;
+      bytes[i] ^= (uint8_t)(1 << bit);
+      const lampar_status status = lampar_pack_open_memory(bytes, size, "flipped", &pack);
+      if (status != LAMPAR_ERROR_PACK && status != LAMPAR_ERROR_VERSION)
+        fail_msg("byte %zu, bit %d: status %d", i, bit, (int)status);
+      bytes[i] ^= (uint8_t)(1 << bit);
+    }
+  free(bytes);
+}
+
+static void refuses_every_truncation(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  for (size_t length = 0; length < size; ++length) {
+    /* In a block of just this size, so that a read beyond it is found by the sanitizer. */
+    uint8_t *cut = aligned_alloc(16, length / 16 * 16 + 16);
+    memcpy(cut, bytes, length);
+    lampar_pack *pack;
+    assert_int_equal(lampar_pack_open_memory(cut, length, "cut", &pack), LAMPAR_ERROR_PACK);
+    free(cut);
+  }
+  free(bytes);
+}
+
+/* A writer that is wrong seals nonsense with a right digest: refused, whatever field it is. */
+static void survives_any_sealed_byte(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  const size_t described = sizeof(lampar_pack_header) + COUNT * sizeof(lampar_pack_record);
+  size_t refused = 0;
+  for (size_t i = 0; i < described; ++i)
+    for (int value = 0; value < 256; value += 51) {
+      const uint8_t before = bytes[i];
+      bytes[i] = (uint8_t)value;
+      pack_fixture_seal(bytes, size);
+      lampar_pack *pack;
+      if (lampar_pack_open_memory(bytes, size, "sealed", &pack) != LAMPAR_OK) {
+        ++refused;
+      } else {
+        for (size_t k = 0; k < lampar_pack_count(pack); ++k) {
+          lampar_kernel_info info;
+          assert_int_equal(lampar_pack_info(pack, k, &info), LAMPAR_OK);
+          const uint8_t *code = info.code;
+          assert_true(code >= bytes && info.code_size <= (size_t)(bytes + size - code));
+          assert_true(strlen(info.name) < LAMPAR_NAME_BYTES);
+        }
+        lampar_pack_close(pack);
+      }
+      bytes[i] = before;
+    }
+  assert_true(refused > 100);
+  free(bytes);
+}
+
+static void names_a_newer_format(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  ((lampar_pack_header *)bytes)->format = LAMPAR_PACK_FORMAT + 1;
+  pack_fixture_seal(bytes, size);
+  lampar_pack *pack;
+  assert_int_equal(lampar_pack_open_memory(bytes, size, "new.pack", &pack), LAMPAR_ERROR_VERSION);
+  assert_string_equal(
+      lampar_last_error(),
+      "new.pack: pack format 2, this lampar reads format 1: build the pack again with this version");
+  free(bytes);
+}
+
+static void refuses_kernels_out_of_order(void **state) {
+  (void)state;
+  size_t size;
+  const lampar_variant turned[] = {kernels[1], kernels[0]};
+  uint8_t *bytes = pack_fixture(turned, COUNT, &size);
+  lampar_pack *pack;
+  assert_int_equal(lampar_pack_open_memory(bytes, size, "turned", &pack), LAMPAR_ERROR_PACK);
+  free(bytes);
+}
+
+static void opens_files(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  char path[] = "/tmp/lampar-pack-XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  lampar_pack *pack;
+  assert_int_equal(lampar_pack_open(path, &pack), LAMPAR_ERROR_PACK); /* empty */
+  assert_int_equal(write(file, bytes, size), (ssize_t)size);
+  assert_int_equal(lampar_pack_open(path, &pack), LAMPAR_OK);
+  assert_int_equal(lampar_pack_count(pack), COUNT);
+  lampar_pack_close(pack);
+  close(file);
+  unlink(path);
+  assert_int_equal(lampar_pack_open(path, &pack), LAMPAR_ERROR_SYSTEM);
+  assert_non_null(strstr(lampar_last_error(), path));
+  assert_int_equal(lampar_pack_open("/", &pack), LAMPAR_ERROR_SYSTEM);
+  free(bytes);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(opens_what_is_whole),      cmocka_unit_test(refuses_any_flipped_bit),
+      cmocka_unit_test(refuses_every_truncation), cmocka_unit_test(survives_any_sealed_byte),
+      cmocka_unit_test(names_a_newer_format),     cmocka_unit_test(refuses_kernels_out_of_order),
+      cmocka_unit_test(opens_files),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
