@@ -9,7 +9,7 @@
 
 #include "error.h"
 
-enum { BARRIER_DEADLINE_S = 120, EXCHANGE_DEADLINE_MS = 60000 };
+enum { BARRIER_DEADLINE_S = 120, EXCHANGE_DEADLINE_MS = 30000 };
 
 typedef struct failure {
   lampar_status status;

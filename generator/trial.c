@@ -7,7 +7,15 @@
 #include "error.h"
 #include "reference.h"
 
-enum { GUARD_BYTES = 64, GUARD_VALUE = 0xa5, ALIGNMENT = 16 };
+enum {
+  GUARD_BYTES = 64,
+  GUARD_VALUE = 0xa5,
+  ALIGNMENT = 16,
+  /* A launch into a full queue waits, with the context's lock, for kernels that wait for other
+   * ranks of the same context, which then cannot launch: a batch stays well below a queue's length.
+   */
+  BATCH_CALLS = 128,
+};
 
 /* Where a call's input and output are on one rank; bytes into the image, strides in elements. */
 typedef struct placement {
@@ -87,7 +95,7 @@ static size_t room(const lampar_trial_call *call) {
 
 size_t lampar_trial_fit(const lampar_trial *trial, const lampar_trial_call *calls, size_t count) {
   size_t fitting = 0, sum = 0;
-  while (fitting < count && sum + room(&calls[fitting]) <= trial->bytes)
+  while (fitting < count && fitting < BATCH_CALLS && sum + room(&calls[fitting]) <= trial->bytes)
     sum += room(&calls[fitting++]);
   return fitting;
 }
@@ -114,6 +122,8 @@ lampar_status lampar_trial_prepare(lampar_trial *trial, lampar_trial_samples sam
   trial->count = count;
   for (int i = 0; i < LAMPAR_TRIAL_DTYPES; ++i) trial->samples[i] = samples[i];
 
+  if (calls[0].chained)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "a batch cannot begin in the middle of a chain");
   size_t cursor = 0;
   for (size_t i = 0; i < count; ++i)
     trial->places[i] =

@@ -13,7 +13,7 @@ enum {
   SIZES_MAX = 4,
   CALLS = 16,               /* of a kernel in a row: every mailbox is used many times */
   MARGIN_ELEMENTS = 100000, /* that samples are longer than the largest call */
-  WATCHDOG_MS = 20000,
+  WATCHDOG_MS = 5000,
 };
 
 typedef struct arguments {

@@ -11,7 +11,7 @@ enum {
   BYTES_LIMIT = 16 << 20,  /* of a flat message in gpu.lua */
   IMAGE_BYTES = 64 << 20,  /* the largest message, in and out, and some more */
   SAMPLE_BYTES = 17 << 20, /* of a dtype and rank; slices of it are inputs */
-  WATCHDOG_MS = 20000,     /* no kernel outlives its check for long */
+  WATCHDOG_MS = 5000,      /* no kernel outlives its check for long */
 };
 
 typedef struct lab {
