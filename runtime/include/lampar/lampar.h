@@ -209,7 +209,10 @@ typedef struct lampar_group_config {
 } lampar_group_config;
 
 #define LAMPAR_GROUP_CONFIG_INIT                                                                   \
-  { .size = sizeof(lampar_group_config), .lanes = 1 }
+  {                                                                                                \
+    sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, {0, 0, NULL, NULL},    \
+        NULL, NULL                                                                                 \
+  }
 
 /* One rank of a set of ranks that reduce together. */
 typedef struct lampar_group lampar_group;
@@ -248,7 +251,7 @@ typedef struct lampar_call {
 } lampar_call;
 
 #define LAMPAR_CALL_INIT                                                                           \
-  { .size = sizeof(lampar_call), .rows = 1 }
+  { sizeof(lampar_call), NULL, NULL, 1, 0, 0, 0, LAMPAR_BF16, LAMPAR_SUM, 0 }
 
 /* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns
  * OK whichever path was taken. Collective: all ranks make the same calls in the same order. One
@@ -268,7 +271,7 @@ typedef struct lampar_answer {
 } lampar_answer;
 
 #define LAMPAR_ANSWER_INIT                                                                         \
-  { .size = sizeof(lampar_answer) }
+  { sizeof(lampar_answer), LAMPAR_PATH_KERNEL, NULL, LAMPAR_REASON_NONE, NULL }
 
 /* What lampar_all_reduce would do with exactly this call, without doing it; an engine's
  * should_use(). The same answer on every rank. Pointers and strides of the call are not looked at.
@@ -297,7 +300,7 @@ typedef struct lampar_fault {
 } lampar_fault;
 
 #define LAMPAR_FAULT_INIT                                                                          \
-  { .size = sizeof(lampar_fault) }
+  { sizeof(lampar_fault), 0, 0, 0, 0, 0, NULL }
 
 /* OK: no wait of this rank has come to its bound. TIMEOUT: one has, `fault` (may be NULL) is filled
  * and lampar_last_error names the rank that is missing. Any thread; does not touch a stream. */
@@ -313,7 +316,7 @@ typedef struct lampar_stats {
 } lampar_stats;
 
 #define LAMPAR_STATS_INIT                                                                          \
-  { .size = sizeof(lampar_stats) }
+  { sizeof(lampar_stats), 0, 0, {0}, 0 }
 
 /* Counters since creation. Any thread. Errors: ARGUMENT. */
 LAMPAR_API lampar_status lampar_group_stats(const lampar_group *group, lampar_stats *stats);
