@@ -13,25 +13,40 @@ enum {
   LAMPAR_MAILBOX_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
   LAMPAR_VECTOR_BYTES = 16,
   LAMPAR_WORLD_MAX = 16,
-  LAMPAR_NAME_BYTES = 96,
+  LAMPAR_NAME_BYTES = 192,
   LAMPAR_ARCH_EMU = 1, /* the emulated device; every other arch is its number, sm_90: 90 */
 };
 
 /* Where a kernel allows the next one to start, when a group asks for programmatic launch. */
 enum lampar_trigger { LAMPAR_TRIGGER_OFF = 0, LAMPAR_TRIGGER_EARLY = 1, LAMPAR_TRIGGER_EXIT = 2 };
 
+/* How the ranks' vectors come together. */
+enum lampar_algorithm {
+  LAMPAR_ALONE = 0,   /* world 1: no exchange, only the epilogue */
+  LAMPAR_ONESHOT = 1, /* everybody pushes to everybody */
+  LAMPAR_TWOSHOT = 2, /* everybody pushes to an owner, the owner to everybody */
+};
+
+enum { LAMPAR_EPILOGUE_BYTES = 96, LAMPAR_OPERANDS_MAX = 12 };
+
 typedef struct lampar_variant {
   uint32_t arch;
+  uint32_t algorithm; /* enum lampar_algorithm */
   uint32_t world;
   uint32_t dtype;       /* lampar_dtype: bf16, f16 or f32 */
   uint32_t hidden;      /* elements of a row; 0: flat */
   uint32_t rows_limit;  /* most rows of a call; 0: flat */
-  uint32_t looping;     /* 1: a warp serves mailboxes until none is left; 0: at most one */
   uint64_t bytes_limit; /* most bytes of a call */
+  uint32_t looping;     /* 1: serves mailboxes, or rows, until none is left; 0: at most one */
+  uint32_t rounding;    /* lampar_rounding */
   uint32_t threads;     /* of a block, a multiple of 32 */
+  uint32_t cluster;     /* blocks that share a row; 1 without an epilogue that reduces rows */
+  uint32_t vectors;     /* mailboxes of a row that one warp serves, one after the other */
   uint32_t trigger;     /* enum lampar_trigger */
   uint32_t watchdog_ms; /* bound of a wait; 0: none */
-  uint32_t reserved;    /* 0 */
+  uint32_t operand_count;
+  char epilogue[LAMPAR_EPILOGUE_BYTES]; /* "residual+rmsnorm"; "": plain */
+  lampar_operand_info operands[LAMPAR_OPERANDS_MAX];
 } lampar_variant;
 
 /* False for values that no plan makes; what files say is checked with it. */

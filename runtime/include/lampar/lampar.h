@@ -56,7 +56,24 @@ typedef enum lampar_dtype {
   LAMPAR_U64 = 9,
   LAMPAR_F8E4M3 = 10,
   LAMPAR_F8E5M2 = 11,
+  LAMPAR_F4E2M1X2 = 12, /* two e2m1 in a byte, the first in its low half; operands only */
 } lampar_dtype;
+
+/* Where a fused kernel rounds to the dtype. Part of a kernel's identity. */
+typedef enum lampar_rounding {
+  LAMPAR_ROUNDING_UNFUSED = 0, /* after every stage, just as separate kernels would */
+  LAMPAR_ROUNDING_FP32 = 1,    /* only where something is stored */
+} lampar_rounding;
+
+/* What an operand of an epilogue holds, for `rows` rows of `hidden` elements. */
+typedef enum lampar_per {
+  LAMPAR_PER_ELEMENT = 0, /* rows x hidden; rows may lie apart */
+  LAMPAR_PER_COLUMN = 1,  /* hidden, shared by all rows */
+  LAMPAR_PER_ROW = 2,     /* rows */
+  LAMPAR_PER_TENSOR = 3,  /* one number in device memory */
+  LAMPAR_PER_GROUP = 4,   /* a number for each group of a row's elements; the stage says how they lie */
+  LAMPAR_PER_CALL = 5,    /* one fp32 number, given by value */
+} lampar_per;
 
 /* Reductions. Kernels exist for the sum. */
 typedef enum lampar_op {
@@ -114,6 +131,15 @@ LAMPAR_API const char *lampar_version(void);
 /* A file of kernels, checked and mapped. Immutable: any number of groups and threads may share it.
  */
 typedef struct lampar_pack lampar_pack;
+
+/* An operand that an epilogue declares. */
+typedef struct lampar_operand_info {
+  char name[24];   /* unique within the epilogue: "residual", "weight", "eps" */
+  uint32_t dtype;  /* lampar_dtype */
+  uint32_t per;    /* lampar_per */
+  uint32_t output; /* 1: the kernel stores it */
+  uint32_t group;  /* elements of a group; 0 unless per group */
+} lampar_operand_info;
 
 typedef struct lampar_kernel_info {
   const char *name; /* also the kernel's symbol; owned by the pack */
@@ -235,12 +261,23 @@ LAMPAR_API lampar_status lampar_group_create(lampar_group **group, struct ncclCo
  * Errors: DRIVER (reported, everything is freed all the same). */
 LAMPAR_API lampar_status lampar_group_destroy(lampar_group *group);
 
+/* An operand of a call's epilogue. All that the epilogue declares must be given, in any order, each
+ * with the dtype that it declares: an operand is never reinterpreted. */
+typedef struct lampar_operand {
+  const char *name;
+  void *data;         /* device memory, aligned to its element; NULL for one per call */
+  uint64_t stride;    /* elements from a row to the next (per group: see the stage); 0: no gaps */
+  lampar_dtype dtype;
+  float value;        /* of an operand per call */
+} lampar_operand;
+
 /* One all-reduce. `rows` x `row_length` elements; a plain buffer is one row. Start from
  * LAMPAR_CALL_INIT. */
 typedef struct lampar_call {
   size_t size;            /* sizeof(lampar_call) of the caller */
   const void *input;      /* device memory, aligned to its element; may be equal to output */
-  void *output;           /* device memory; otherwise it must not overlap input */
+  void *output;           /* device memory; otherwise it must not overlap input. Not used, and may be
+                             NULL, when the epilogue stores its result in an operand */
   uint64_t rows;          /* equal on all ranks; 0 is a call that does nothing */
   uint64_t row_length;    /* elements; equal on all ranks */
   uint64_t input_stride;  /* elements from a row to the next; 0: row_length. May differ by rank */
@@ -248,10 +285,14 @@ typedef struct lampar_call {
   lampar_dtype dtype;
   lampar_op op;
   uint32_t lane; /* 0 .. config.lanes-1 */
+  lampar_rounding rounding;       /* of the epilogue */
+  const char *epilogue;           /* as a pack names it; NULL or "": none */
+  const lampar_operand *operands; /* of the epilogue */
+  uint32_t operand_count;
 } lampar_call;
 
 #define LAMPAR_CALL_INIT                                                                           \
-  { sizeof(lampar_call), NULL, NULL, 1, 0, 0, 0, LAMPAR_BF16, LAMPAR_SUM, 0 }
+  { sizeof(lampar_call), NULL, NULL, 1, 0, 0, 0, LAMPAR_BF16, LAMPAR_SUM, 0, LAMPAR_ROUNDING_UNFUSED, NULL, NULL, 0 }
 
 /* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns
  * OK whichever path was taken. Collective: all ranks make the same calls in the same order. One
