@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -12,8 +11,16 @@
 #include "error.h"
 #include "sandbox.h"
 #include "template.h"
+#include "template_text.h"
 
-enum { FILE_BYTES_MAX = 1 << 20, PATH_BYTES = 4096, SHOWN_BYTES = 128 };
+enum { SHOWN_BYTES = 128 };
+
+struct lampar_renderer {
+  lampar_sandbox *sandbox;
+  char *templates; /* folder; NULL: those carried inside */
+};
+
+static const char chunks_key[] = "lampar.templates"; /* name -> function, in the registry */
 
 /* A template that is being run; those that wait for it are behind `user`. */
 typedef struct frame {
@@ -37,7 +44,7 @@ typedef struct rendering {
 /* Places on the stack of the protected body, and upvalues of the functions given to templates. */
 enum { RENDERING = 1, LINES = 2, ENVIRONMENT = 3, GIVEN = 4 };
 
-static void run_template(lua_State *L, const char *path, const char *shown, int indent);
+static void run_template(lua_State *L, const char *name, const char *shown, int indent);
 
 static int upvalue(int place) {
   return lua_upvalueindex(place);
@@ -92,24 +99,19 @@ static int insert_part(lua_State *L) {
     return luaL_error(L, "$part \"%s\": a part's name is made of letters, digits and '_'", name);
 
   const char *backend = r->variant->arch == LAMPAR_ARCH_EMU ? "emu" : "ptx";
-  char own[SHOWN_BYTES], shared[SHOWN_BYTES], path[PATH_BYTES];
+  char own[SHOWN_BYTES], shared[SHOWN_BYTES], shown[SHOWN_BYTES];
   snprintf(own, sizeof own, "parts/%s/%s.cuh.in", backend, name);
   snprintf(shared, sizeof shared, "parts/%s.cuh.in", name);
-  const char *const places[] = {own, shared};
-  for (size_t i = 0; i < 2; ++i) {
-    snprintf(path, sizeof path, "%s/%s", r->templates, places[i]);
-    if (access(path, F_OK) != 0) continue;
-    char shown[SHOWN_BYTES];
-    snprintf(shown, sizeof shown, "templates/%.100s", places[i]);
-    for (const frame *f = r->top; f; f = f->user)
-      if (strcmp(f->shown, shown) == 0)
-        return luaL_error(L, "$part \"%s\": the part uses itself, directly or through another",
-                          name);
-    run_template(L, path, shown, (int)lua_tointeger(L, upvalue(5)));
-    return 0;
-  }
-  return luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own,
-                    shared);
+  const bool is_own = lampar_template_exists(r->templates, own);
+  if (!is_own && !lampar_template_exists(r->templates, shared))
+    return luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own,
+                      shared);
+  snprintf(shown, sizeof shown, "templates/%.100s", is_own ? own : shared);
+  for (const frame *f = r->top; f; f = f->user)
+    if (strcmp(f->shown, shown) == 0)
+      return luaL_error(L, "$part \"%s\": the part uses itself, directly or through another", name);
+  run_template(L, is_own ? own : shared, shown, (int)lua_tointeger(L, upvalue(5)));
+  return 0;
 }
 
 static int part(lua_State *L) {
@@ -151,30 +153,47 @@ static int params(lua_State *L) {
   return 0;
 }
 
-/* Runs the file; LINES, ENVIRONMENT and GIVEN come from the upvalues, or from the protected body's
- * stack for the first template. */
-static void run_template(lua_State *L, const char *path, const char *shown, int indent) {
-  const bool first = indent < 0;
-  int places[5];
-  for (int i = RENDERING; i <= GIVEN; ++i) places[i] = first ? i : upvalue(i);
-  rendering *r = lua_touserdata(L, places[RENDERING]);
+/* Pushes the template as a function whose environment is the table on top of the stack, which
+ * stays there. A template is read and compiled once for all variants. */
+static void push_template(lua_State *L, rendering *r, const char *name, const char *shown) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, chunks_key);
+  if (lua_getfield(L, -1, name) == LUA_TFUNCTION) {
+    lua_remove(L, -2);
+    lua_pushvalue(L, -2);
+    lua_setupvalue(L, -2, 1);
+    return;
+  }
+  lua_pop(L, 2);
   size_t size;
-  if (lampar_file_read(path, FILE_BYTES_MAX, &r->held, &size) != LAMPAR_OK ||
-      lampar_files_add(r->read, path) != LAMPAR_OK)
-    luaL_error(L, "%s", lampar_last_error());
-  char *chunk;
-  const lampar_status status = lampar_template_compile(shown, r->held, size, &chunk, &size);
-  free(r->held);
-  r->held = NULL;
+  lampar_status status = lampar_template_read(r->templates, name, &r->held, &size, r->read);
+  if (status == LAMPAR_OK) {
+    char *const text = r->held;
+    r->held = NULL;
+    status = lampar_template_compile(shown, text, size, &r->held, &size);
+    free(text);
+  }
   if (status != LAMPAR_OK) {
     lua_pushstring(L, lampar_last_error());
     lua_error(L);
   }
-  r->held = chunk;
-  lua_pushvalue(L, places[ENVIRONMENT]);
-  lampar_sandbox_load(L, chunk, size, shown);
+  lampar_sandbox_load(L, r->held, size, shown);
   free(r->held);
   r->held = NULL;
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, chunks_key);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
+/* LINES, ENVIRONMENT and GIVEN come from the upvalues, or from the protected body's stack for the
+ * first template. */
+static void run_template(lua_State *L, const char *name, const char *shown, int indent) {
+  const bool first = indent < 0;
+  int places[5];
+  for (int i = RENDERING; i <= GIVEN; ++i) places[i] = first ? i : upvalue(i);
+  rendering *r = lua_touserdata(L, places[RENDERING]);
+  lua_pushvalue(L, places[ENVIRONMENT]);
+  push_template(L, r, name, shown);
 
   static const lua_CFunction functions[] = {emit, part};
   for (size_t f = 0; f < 2; ++f) {
@@ -223,9 +242,7 @@ static int render(lua_State *L) {
   lua_pushcclosure(L, params, GIVEN);
   lua_setfield(L, ENVIRONMENT, "params");
 
-  char path[PATH_BYTES];
-  snprintf(path, sizeof path, "%s/oneshot.cu.in", r->templates);
-  run_template(L, path, "templates/oneshot.cu.in", -1);
+  run_template(L, "oneshot.cu.in", "templates/oneshot.cu.in", -1);
   if (!r->has_params) luaL_error(L, "templates/oneshot.cu.in: has no $params line");
 
   luaL_Buffer text;
@@ -242,24 +259,50 @@ static int render(lua_State *L) {
   return 0;
 }
 
-lampar_status lampar_render(const char *templates, const lampar_variant *variant,
-                            const lampar_render_options *options, char **source,
-                            lampar_files *read) {
+lampar_status lampar_renderer_open(const char *templates, lampar_renderer **out) {
+  *out = NULL;
+  lampar_renderer *renderer = calloc(1, sizeof *renderer);
+  if (renderer && templates) renderer->templates = strdup(templates);
+  lampar_status status = LAMPAR_OK;
+  if (!renderer || (templates && !renderer->templates))
+    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
+  if (status == LAMPAR_OK) status = lampar_sandbox_open(&renderer->sandbox);
+  if (status == LAMPAR_OK) *out = renderer;
+  else lampar_renderer_close(renderer);
+  return status;
+}
+
+void lampar_renderer_close(lampar_renderer *renderer) {
+  if (!renderer) return;
+  lampar_sandbox_close(renderer->sandbox);
+  free(renderer->templates);
+  free(renderer);
+}
+
+lampar_status lampar_renderer_run(lampar_renderer *renderer, const lampar_variant *variant,
+                                  const lampar_render_options *options, char **source,
+                                  lampar_files *read) {
   if (!lampar_arch_name(variant->arch) || !lampar_dtype_has_kernels(variant->dtype) ||
       variant->trigger > LAMPAR_TRIGGER_EXIT)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "the variant to render has a damaged arch, dtype or trigger");
-  if (strlen(templates) > PATH_BYTES - SHOWN_BYTES)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%.64s...: the path is too long", templates);
-  lampar_sandbox *sandbox;
-  LAMPAR_TRY(lampar_sandbox_open(&sandbox));
-  rendering r = {.templates = templates,
+  rendering r = {.templates = renderer->templates,
                  .variant = variant,
                  .line_directives = options && options->line_directives,
                  .read = read};
-  const lampar_status status = lampar_sandbox_run(sandbox, templates, render, &r);
-  lampar_sandbox_close(sandbox);
+  const char *const subject = renderer->templates ? renderer->templates : "templates";
+  const lampar_status status = lampar_sandbox_run(renderer->sandbox, subject, render, &r);
   free(r.held);
   if (status == LAMPAR_OK) *source = r.source;
+  return status;
+}
+
+lampar_status lampar_render(const char *templates, const lampar_variant *variant,
+                            const lampar_render_options *options, char **source,
+                            lampar_files *read) {
+  lampar_renderer *renderer;
+  LAMPAR_TRY(lampar_renderer_open(templates, &renderer));
+  const lampar_status status = lampar_renderer_run(renderer, variant, options, source, read);
+  lampar_renderer_close(renderer);
   return status;
 }

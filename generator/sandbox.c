@@ -9,7 +9,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "embedded_lua.h"
+#include "embedded_texts.h"
 #include "error.h"
 #include "nearest.h"
 
@@ -109,12 +109,10 @@ void lampar_sandbox_embedded(lua_State *L, const char *name) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, embedded_key);
   if (lua_getfield(L, -1, name) == LUA_TNIL) {
     lua_pop(L, 1);
-    const lampar_embedded_lua *file = lampar_embedded_lua_files;
-    while (file->name && strcmp(file->name, name) != 0) ++file;
-    if (!file->name) luaL_error(L, "there is no module %s inside", name);
-    lua_pushfstring(L, "=%s.lua", name);
-    if (luaL_loadbufferx(L, file->text, file->size, lua_tostring(L, -1), "t") != LUA_OK)
-      lua_error(L);
+    const char *const source = lua_pushfstring(L, "=%s.lua", name);
+    const lampar_embedded_text *file = lampar_embedded_find(lampar_embedded_lua, source + 1);
+    if (!file) luaL_error(L, "there is no module %s inside", name);
+    if (luaL_loadbufferx(L, file->text, file->size, source, "t") != LUA_OK) lua_error(L);
     lua_call(L, 0, 1);
     lua_remove(L, -2); /* the chunk's name */
     lua_pushvalue(L, -1);

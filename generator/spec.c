@@ -15,6 +15,7 @@ enum { FILE_BYTES_MAX = 1 << 20 };
 /* What the protected body works on. */
 typedef struct reading {
   const char *path;
+  const char *given; /* the text; NULL: the file's */
   lampar_spec *spec;
   lampar_files *read;
   char *text; /* held here because a Lua error leaves the function that reads it */
@@ -47,11 +48,15 @@ static void push_names(lua_State *L, bool archs) {
 /* Pushes what the file returns. `texts` and `environment` are places on the stack. */
 static void run_file(lua_State *L, reading *r, const char *path, int texts, int environment) {
   size_t size;
-  check(L, lampar_file_read(path, FILE_BYTES_MAX, &r->text, &size));
-  check(L, lampar_files_add(r->read, path));
-  lua_pushlstring(L, r->text, size);
-  free(r->text);
-  r->text = NULL;
+  if (r->given) {
+    lua_pushstring(L, r->given);
+  } else {
+    check(L, lampar_file_read(path, FILE_BYTES_MAX, &r->text, &size));
+    if (r->read) check(L, lampar_files_add(r->read, path));
+    lua_pushlstring(L, r->text, size);
+    free(r->text);
+    r->text = NULL;
+  }
   lua_pushvalue(L, -1);
   lua_setfield(L, texts, path);
   const char *kept = lua_tolstring(L, -1, &size);
@@ -69,6 +74,8 @@ static int require_beside(lua_State *L) {
   size_t length;
   const char *name = luaL_checklstring(L, 1, &length);
   lua_settop(L, 1);
+  if (r->given)
+    return luaL_error(L, "require \"%s\": a spec that is given as text has no folder", name);
   if (length == 0 || name[0] == '/' || strstr(name, "..") || strlen(name) != length)
     return luaL_error(
         L,
@@ -217,16 +224,23 @@ static int read_spec(lua_State *L) {
   return 0;
 }
 
-lampar_status lampar_spec_read(const char *path, lampar_spec *spec, lampar_files *read) {
-  *spec = (lampar_spec){0};
+static lampar_status run(reading *r) {
+  *r->spec = (lampar_spec){0};
   lampar_sandbox *sandbox;
   LAMPAR_TRY(lampar_sandbox_open(&sandbox));
-  reading r = {.path = path, .spec = spec, .read = read};
-  const lampar_status status = lampar_sandbox_run(sandbox, path, read_spec, &r);
+  const lampar_status status = lampar_sandbox_run(sandbox, r->path, read_spec, r);
   lampar_sandbox_close(sandbox);
-  free(r.text);
-  if (status != LAMPAR_OK) lampar_spec_free(spec);
+  free(r->text);
+  if (status != LAMPAR_OK) lampar_spec_free(r->spec);
   return status;
+}
+
+lampar_status lampar_spec_read(const char *path, lampar_spec *spec, lampar_files *read) {
+  return run(&(reading){.path = path, .spec = spec, .read = read});
+}
+
+lampar_status lampar_spec_read_text(const char *name, const char *text, lampar_spec *spec) {
+  return run(&(reading){.path = name, .given = text, .spec = spec});
 }
 
 void lampar_spec_free(lampar_spec *spec) {

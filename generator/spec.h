@@ -41,10 +41,13 @@ typedef struct lampar_spec {
   size_t default_count;
 } lampar_spec;
 
-/* Runs the file in the sandbox. `read` gets it and what it requires, also after an error. On an error
- * `spec` is empty. Errors: ARGUMENT (the sentence starts with the file and, where there is one, the
- * line), SYSTEM. */
+/* Runs the file in the sandbox. `read`, unless it is NULL, gets it and what it requires, also after
+ * an error. On an error `spec` is empty. Errors: ARGUMENT (the sentence starts with the file and,
+ * where there is one, the line), SYSTEM. */
 lampar_status lampar_spec_read(const char *path, lampar_spec *spec, lampar_files *read);
+
+/* The same for a text, which messages call `name`; it has no folder to require files from. */
+lampar_status lampar_spec_read_text(const char *name, const char *text, lampar_spec *spec);
 
 /* Leaves an empty spec. */
 void lampar_spec_free(lampar_spec *spec);

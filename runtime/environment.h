@@ -7,10 +7,12 @@
 #include <stddef.h>
 
 enum lampar_variable {
+  LAMPAR_VARIABLE_CACHE_DIR,
   LAMPAR_VARIABLE_DEBUG,
   LAMPAR_VARIABLE_DEBUG_FILE,
   LAMPAR_VARIABLE_DEVICE,
   LAMPAR_VARIABLE_DISABLE,
+  LAMPAR_VARIABLE_DISABLE_JIT,
   LAMPAR_VARIABLE_EMU_LIBRARY,
   LAMPAR_VARIABLE_NCCL_LIBRARY,
   LAMPAR_VARIABLE_NVRTC_LIBRARY,
@@ -24,6 +26,9 @@ const char *lampar_variable_meaning(enum lampar_variable variable);
 
 /* NULL when it is unset or empty. */
 const char *lampar_variable_text(enum lampar_variable variable);
+
+/* Set to the empty text. */
+bool lampar_variable_is_empty(enum lampar_variable variable);
 
 /* Set, and not "0". */
 bool lampar_variable_is_set(enum lampar_variable variable);

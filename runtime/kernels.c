@@ -10,7 +10,7 @@ uint32_t lampar_kernels_arch(lampar_pack *const *packs, size_t pack_count, uint3
   for (size_t p = 0; p < pack_count; ++p)
     for (uint32_t i = 0; i < packs[p]->header->record_count; ++i) {
       const lampar_variant *v = &packs[p]->records[i].variant;
-      const bool runs = v->arch / 10 == capability / 10 && v->arch <= capability;
+      const bool runs = lampar_arch_runs(v->arch, capability);
       if (runs && v->arch > best && (world == 0 || v->world == world)) best = v->arch;
     }
   return best;

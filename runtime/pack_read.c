@@ -74,14 +74,13 @@ static lampar_status check(const uint8_t *data, size_t size, const char *name) {
   return LAMPAR_OK;
 }
 
-static lampar_status adopt(const uint8_t *data, size_t size, bool is_mapped, const char *name,
+static lampar_status adopt(const uint8_t *data, size_t size, const char *name,
                            lampar_pack **result) {
   LAMPAR_TRY(check(data, size, name));
   lampar_pack *pack = calloc(1, sizeof *pack);
   if (pack == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
   pack->data = data;
   pack->size = size;
-  pack->is_mapped = is_mapped;
   pack->header = (const lampar_pack_header *)data;
   pack->records = (const lampar_pack_record *)(data + sizeof *pack->header);
   lampar_digest_hex(pack->header->digest, pack->digest);
@@ -106,8 +105,9 @@ lampar_status lampar_pack_open(const char *path, lampar_pack **pack) {
              MAP_FAILED) {
     status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s cannot be mapped: %s", path, strerror(errno));
   } else {
-    status = adopt(data, (size_t)facts.st_size, true, path, pack);
-    if (status != LAMPAR_OK) munmap(data, (size_t)facts.st_size);
+    status = adopt(data, (size_t)facts.st_size, path, pack);
+    if (status == LAMPAR_OK) (*pack)->is_mapped = true;
+    else munmap(data, (size_t)facts.st_size);
   }
   close(file);
   return status;
@@ -118,12 +118,21 @@ lampar_status lampar_pack_open_memory(const void *data, size_t size, const char 
   if (data == NULL || name == NULL || pack == NULL || (uintptr_t)data % 16 != 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_pack_open_memory: NULL, or data not aligned to 16 bytes");
-  return adopt(data, size, false, name, pack);
+  return adopt(data, size, name, pack);
+}
+
+lampar_status lampar_pack_open_owned(void *data, size_t size, const char *name,
+                                     lampar_pack **pack) {
+  const lampar_status status = lampar_pack_open_memory(data, size, name, pack);
+  if (status == LAMPAR_OK) (*pack)->is_owned = true;
+  else free(data);
+  return status;
 }
 
 void lampar_pack_close(lampar_pack *pack) {
   if (pack == NULL) return;
   if (pack->is_mapped) munmap((void *)(uintptr_t)pack->data, pack->size);
+  if (pack->is_owned) free((void *)(uintptr_t)pack->data);
   free(pack);
 }
 

@@ -10,7 +10,7 @@
 struct lampar_pack {
   const uint8_t *data;
   size_t size;
-  bool is_mapped;
+  bool is_mapped, is_owned; /* or neither: the caller's memory */
   const lampar_pack_header *header;
   const lampar_pack_record *records;
   char digest[LAMPAR_DIGEST_HEX];

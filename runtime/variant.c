@@ -57,6 +57,10 @@ bool lampar_arch_parse(const char *name, uint32_t *arch) {
   return false;
 }
 
+bool lampar_arch_runs(uint32_t arch, uint32_t capability) {
+  return arch / 10 == capability / 10 && arch <= capability;
+}
+
 bool lampar_variant_is_valid(const lampar_variant *v) {
   return lampar_arch_name(v->arch) != NULL && v->world >= 2 && v->world <= LAMPAR_WORLD_MAX &&
          lampar_dtype_has_kernels(v->dtype) && v->hidden % 8 == 0 && v->looping <= 1 &&

@@ -177,7 +177,7 @@ static void print_head(const lab *lab) {
   const int gpus = lampar_ranks_gpu_count(lab->ranks);
   printf("%d x %s, CUDA driver API %d.%d, pack %s %.8s\n", gpus, name, version / 1000,
          version % 1000 / 10, lampar_pack_name(lab->pack), lampar_pack_digest(lab->pack));
-  printf("%-28s %8s %10s\n", "check/ranks", "calls", "took");
+  printf("%-28s %8s %10s\n", "check/ranks", "count", "took");
 }
 
 int main(int argc, char **argv) {

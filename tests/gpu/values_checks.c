@@ -20,9 +20,10 @@ static lampar_status open_group(lab *lab, int world) {
  */
 lampar_status check_float64(lab *lab, int world, uint64_t *calls) {
   LAMPAR_TRY(lab_use_world(lab, world));
-  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d)
+  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) {
     LAMPAR_TRY(lampar_samples_check_bound(lab->samples[d]));
-  *calls = 0;
+    *calls += lab->samples[d]->count; /* sums, not calls */
+  }
   return LAMPAR_OK;
 }
 

@@ -123,6 +123,10 @@ LAMPAR_API const char *lampar_reason_string(lampar_reason reason);
  * which file or rank, what to do. Valid until the thread's next call into the library. */
 LAMPAR_API const char *lampar_last_error(void);
 
+/* Makes the sentence that lampar_last_error returns on the calling thread, and returns `status`.
+ * For libraries on top of this one, so that there is one place to ask. The text is copied. */
+LAMPAR_API lampar_status lampar_set_error(lampar_status status, const char *sentence);
+
 /* "major.minor.patch" of the library that is loaded. */
 LAMPAR_API const char *lampar_version(void);
 
@@ -167,6 +171,11 @@ LAMPAR_API lampar_status lampar_pack_open(const char *path, lampar_pack **pack);
  * used in messages only. `data` must be aligned to 16 bytes. */
 LAMPAR_API lampar_status lampar_pack_open_memory(const void *data, size_t size, const char *name,
                                                  lampar_pack **pack);
+
+/* The same for bytes of malloc, which from now on, also after an error, are the library's: closing
+ * the pack frees them. */
+LAMPAR_API lampar_status lampar_pack_open_owned(void *data, size_t size, const char *name,
+                                                lampar_pack **pack);
 LAMPAR_API void lampar_pack_close(lampar_pack *pack);
 
 /* Kernels of a pack, sorted by key. `index` is 0 .. count-1. Errors: ARGUMENT. */

@@ -1,0 +1,42 @@
+/* One kernel of the cache as bytes: a header, then its code. Little endian, fixed sizes. Anything
+ * that changes here changes LAMPAR_CACHE_FORMAT. */
+#ifndef LAMPAR_CACHE_ENTRY_H
+#define LAMPAR_CACHE_ENTRY_H
+
+#include "digest.h"
+#include "error.h"
+#include "variant.h"
+
+#define LAMPAR_CACHE_MAGIC "LAMPARKC"
+enum { LAMPAR_CACHE_FORMAT = 1, LAMPAR_CACHE_ENTRY_BYTES_MAX = 64 << 20 };
+
+/* What a kernel is compiled from. XXH3-128 does not resist an attacker, and need not: who can write
+ * into the folder can put any code there. Against chance the name and the source's length are
+ * compared as well. */
+typedef struct lampar_cache_key {
+  uint8_t digest[LAMPAR_DIGEST_BYTES]; /* of format, compiler options, arch and the whole source */
+  uint64_t source_bytes;
+  char name[LAMPAR_NAME_BYTES];
+} lampar_cache_key;
+
+/* `options` are all arguments of the compiler, the arch's too. */
+void lampar_cache_key_make(const char *name, const char *const *options, size_t option_count,
+                           const char *source, lampar_cache_key *key);
+
+/* A compiled kernel, and which build of a compiler made it. */
+typedef struct lampar_cache_code {
+  char *bytes; /* of malloc; NULL: none */
+  size_t size;
+  uint8_t build[LAMPAR_DIGEST_BYTES];
+} lampar_cache_code;
+
+/* The caller frees `entry`. Errors: SYSTEM. */
+lampar_status lampar_cache_entry_make(const lampar_cache_key *key, const lampar_cache_code *code,
+                                      char **entry, size_t *size);
+
+/* Checks everything. `build` may be NULL: any. NULL and a copy of the code, or what is wrong with
+ * the entry: "is truncated". */
+const char *lampar_cache_entry_read(const char *entry, size_t size, const lampar_cache_key *key,
+                                    const uint8_t *build, lampar_cache_code *code);
+
+#endif
