@@ -14,7 +14,7 @@ enum {
   /* A launch into a full queue waits, with the context's lock, for kernels that wait for other
    * ranks of the same context, which then cannot launch: a batch stays well below a queue's length.
    */
-  BATCH_CALLS = 128,
+  BATCH_CALLS = 32,
 };
 
 /* Where a call's input and output are on one rank; bytes into the image, strides in elements. */

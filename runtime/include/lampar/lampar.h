@@ -305,10 +305,12 @@ typedef struct lampar_call {
 
 /* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns
  * OK whichever path was taken. Collective: all ranks make the same calls in the same order. One
- * thread at a time for a group. Capturable. Calls on another stream than the call before are
- * ordered behind it; that earlier stream must still exist. Errors: ARGUMENT, NO_KERNEL, CAPTURE
- * (two streams of one capture), TIMEOUT (an earlier call found a rank missing: the group is over,
- * destroy it), DRIVER, NCCL. */
+ * thread at a time for a group. Ranks of one process that share a GPU share its launch queue: a
+ * rank that fills it, with some hundred calls ahead of the others, keeps theirs from being
+ * launched. Capturable. Calls on another stream than the call before are ordered behind it; that
+ * earlier stream must still exist. Errors: ARGUMENT, NO_KERNEL, CAPTURE (two streams of one
+ * capture), TIMEOUT (an earlier call found a rank missing: the group is over, destroy it), DRIVER,
+ * NCCL. */
 LAMPAR_API lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *call,
                                            struct CUstream_st *stream);
 
