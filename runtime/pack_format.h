@@ -36,6 +36,6 @@ typedef struct lampar_pack_record {
 } lampar_pack_record;
 
 _Static_assert(sizeof(lampar_pack_header) == 152, "the header is part of the format");
-_Static_assert(sizeof(lampar_pack_record) == 176, "the record is part of the format");
+_Static_assert(sizeof(lampar_pack_record) == 864, "the record is part of the format");
 
 #endif

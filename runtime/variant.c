@@ -3,70 +3,86 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-  const char *name;
-  size_t bytes;
-  bool has_kernels;
-} dtypes[] = {
-    [LAMPAR_BF16] = {"bf16", 2, true},      [LAMPAR_F16] = {"f16", 2, true},
-    [LAMPAR_F32] = {"f32", 4, true},        [LAMPAR_F64] = {"f64", 8, false},
-    [LAMPAR_I8] = {"i8", 1, false},         [LAMPAR_U8] = {"u8", 1, false},
-    [LAMPAR_I32] = {"i32", 4, false},       [LAMPAR_U32] = {"u32", 4, false},
-    [LAMPAR_I64] = {"i64", 8, false},       [LAMPAR_U64] = {"u64", 8, false},
-    [LAMPAR_F8E4M3] = {"f8e4m3", 1, false}, [LAMPAR_F8E5M2] = {"f8e5m2", 1, false},
-};
-enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
+enum { CLUSTER_MAX = 8 }; /* what every device with clusters can launch */
 
-const uint32_t lampar_archs[] = {LAMPAR_ARCH_EMU, 80, 89, 90, 100, 103, 120, 0};
-static const char *const arch_names[] = {"emu",    "sm_80",  "sm_89", "sm_90",
-                                         "sm_100", "sm_103", "sm_120"};
+/* A warp counts its mailboxes in 32 bits and steps from one to the next by the warps of the grid.
+ */
+static const uint64_t vectors_max = UINT32_MAX / 2;
 
-size_t lampar_dtype_bytes(uint32_t dtype) {
-  return dtype < DTYPE_COUNT ? dtypes[dtype].bytes : 0;
+static uint64_t vectors_of(uint64_t bytes) {
+  return bytes / LAMPAR_MAILBOX_BYTES + (bytes % LAMPAR_MAILBOX_BYTES != 0);
 }
 
-const char *lampar_dtype_name(uint32_t dtype) {
-  return dtype < DTYPE_COUNT ? dtypes[dtype].name : NULL;
+uint64_t lampar_variant_row_mailboxes(const lampar_variant *variant) {
+  return vectors_of((uint64_t)variant->hidden * lampar_dtype_bytes(variant->dtype));
 }
 
-bool lampar_dtype_parse(const char *name, uint32_t *dtype) {
-  for (uint32_t i = 0; i < DTYPE_COUNT; ++i) {
-    if (strcmp(dtypes[i].name, name) != 0) continue;
-    *dtype = i;
-    return true;
+/* Warp-wide vectors of a message. */
+static uint64_t message_vectors(const lampar_variant *variant, uint64_t rows, uint64_t row_length) {
+  if (variant->hidden > 0) return rows * lampar_variant_row_mailboxes(variant);
+  return vectors_of(rows * row_length * lampar_dtype_bytes(variant->dtype));
+}
+
+static uint64_t largest_message_vectors(const lampar_variant *variant) {
+  return variant->hidden > 0 ? message_vectors(variant, variant->rows_limit, 0)
+                             : vectors_of(variant->bytes_limit);
+}
+
+static bool is_word(const char *text, size_t size, const char *more) {
+  const char *const end = memchr(text, '\0', size);
+  for (; end != NULL && text < end; ++text)
+    if (!(*text >= 'a' && *text <= 'z') && !(*text >= '0' && *text <= '9') && *text != '_' &&
+        strchr(more, *text) == NULL)
+      return false;
+  return end != NULL;
+}
+
+static bool is_operand_valid(const lampar_operand_info *operand) {
+  return is_word(operand->name, sizeof operand->name, "") && operand->name[0] != '\0' &&
+         lampar_dtype_name(operand->dtype) != NULL && lampar_per_name(operand->per) != NULL &&
+         operand->output <= 1 && (operand->per == LAMPAR_PER_GROUP) == (operand->group > 0) &&
+         (operand->per != LAMPAR_PER_CALL || (operand->dtype == LAMPAR_F32 && !operand->output));
+}
+
+static bool has_valid_operands(const lampar_variant *v) {
+  if (v->operand_count > LAMPAR_OPERANDS_MAX) return false;
+  for (uint32_t i = 0; i < v->operand_count; ++i) {
+    if (!is_operand_valid(&v->operands[i])) return false;
+    for (uint32_t j = 0; j < i; ++j)
+      if (strcmp(v->operands[i].name, v->operands[j].name) == 0) return false;
   }
-  return false;
+  return true;
 }
 
-bool lampar_dtype_has_kernels(uint32_t dtype) {
-  return dtype < DTYPE_COUNT && dtypes[dtype].has_kernels;
+static bool has_valid_epilogue(const lampar_variant *v) {
+  if (!is_word(v->epilogue, sizeof v->epilogue, "+.")) return false;
+  if (v->epilogue[0] == '\0')
+    return v->operand_count == 0 && v->rounding == LAMPAR_ROUNDING_UNFUSED && v->cluster == 1 &&
+           v->vectors == 1;
+  /* In two-shot the sums travel, rounded: what fp32 rounding promises not to do. */
+  if (v->algorithm == LAMPAR_TWOSHOT && v->rounding == LAMPAR_ROUNDING_FP32) return false;
+  const bool has_clusters = v->arch >= 90 || v->arch == LAMPAR_ARCH_EMU;
+  const uint64_t row = lampar_variant_row_mailboxes(v);
+  return v->hidden > 0 && v->cluster >= 1 && v->cluster <= (has_clusters ? CLUSTER_MAX : 1) &&
+         row % v->cluster == 0 && v->vectors >= 1 && v->vectors <= row &&
+         (uint64_t)v->cluster * (v->threads / 32) * v->vectors >= row && has_valid_operands(v);
 }
 
-const char *lampar_arch_name(uint32_t arch) {
-  for (size_t i = 0; lampar_archs[i] != 0; ++i)
-    if (lampar_archs[i] == arch) return arch_names[i];
-  return NULL;
-}
-
-bool lampar_arch_parse(const char *name, uint32_t *arch) {
-  for (size_t i = 0; lampar_archs[i] != 0; ++i) {
-    if (strcmp(arch_names[i], name) != 0) continue;
-    *arch = lampar_archs[i];
-    return true;
-  }
-  return false;
-}
-
-bool lampar_arch_runs(uint32_t arch, uint32_t capability) {
-  return arch / 10 == capability / 10 && arch <= capability;
+static bool has_valid_world(const lampar_variant *v) {
+  static const uint32_t least[] = {[LAMPAR_ALONE] = 1, [LAMPAR_ONESHOT] = 2, [LAMPAR_TWOSHOT] = 3};
+  if (lampar_algorithm_name(v->algorithm) == NULL) return false;
+  if (v->algorithm == LAMPAR_ALONE) return v->world == 1 && v->epilogue[0] != '\0';
+  return v->world >= least[v->algorithm] && v->world <= LAMPAR_WORLD_MAX;
 }
 
 bool lampar_variant_is_valid(const lampar_variant *v) {
-  return lampar_arch_name(v->arch) != NULL && v->world >= 2 && v->world <= LAMPAR_WORLD_MAX &&
+  return lampar_arch_name(v->arch) != NULL && has_valid_world(v) &&
          lampar_dtype_has_kernels(v->dtype) && v->hidden % 8 == 0 && v->looping <= 1 &&
          (v->hidden == 0) == (v->rows_limit == 0) && v->bytes_limit > 0 && v->threads > 0 &&
          v->threads <= 1024 && v->threads % 32 == 0 && v->trigger <= LAMPAR_TRIGGER_EXIT &&
-         v->reserved == 0 && lampar_variant_mailboxes_limit(v) <= UINT32_MAX / 2;
+         lampar_rounding_name(v->rounding) != NULL && has_valid_epilogue(v) &&
+         largest_message_vectors(v) <= vectors_max &&
+         lampar_variant_mailboxes_limit(v) <= UINT32_MAX;
 }
 
 static int compare(uint64_t a, uint64_t b) {
@@ -77,38 +93,48 @@ int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b) {
   int order = compare(a->arch, b->arch);
   if (order == 0) order = compare(a->world, b->world);
   if (order == 0) order = compare(a->dtype, b->dtype);
+  if (order == 0) order = strncmp(a->epilogue, b->epilogue, sizeof a->epilogue);
+  if (order == 0) order = compare(a->rounding, b->rounding);
   if (order == 0) order = compare(a->hidden, b->hidden);
   if (order == 0) order = compare(a->bytes_limit, b->bytes_limit);
   if (order == 0) order = compare(a->looping, b->looping);
+  if (order == 0) order = compare(a->algorithm, b->algorithm);
   return order;
 }
 
 void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BYTES]) {
-  char shape[32] = "flat", limit[32] = "";
+  char start[32] = "ep", epilogue[LAMPAR_EPILOGUE_BYTES + 8] = "", shape[32] = "flat",
+       limit[32] = "";
+  if (variant->algorithm != LAMPAR_ALONE)
+    snprintf(start, sizeof start, "ar_%s_w%u", lampar_algorithm_name(variant->algorithm),
+             variant->world);
+  if (variant->epilogue[0] != '\0')
+    snprintf(epilogue, sizeof epilogue, "_%s%s", variant->epilogue,
+             variant->rounding == LAMPAR_ROUNDING_FP32 ? "_fp32" : "");
+  for (char *at = epilogue; *at != '\0'; ++at)
+    if (*at == '+' || *at == '.') *at = '_';
   if (variant->hidden > 0) snprintf(shape, sizeof shape, "h%u", variant->hidden);
   if (!variant->looping) {
     if (variant->hidden > 0) snprintf(limit, sizeof limit, "_r%u", variant->rows_limit);
     else snprintf(limit, sizeof limit, "_b%llu", (unsigned long long)variant->bytes_limit);
   }
-  snprintf(name, LAMPAR_NAME_BYTES, "ar_oneshot_w%u_%s_%s_%s%s", variant->world,
+  snprintf(name, LAMPAR_NAME_BYTES, "%s%s_%s_%s_%s%s", start, epilogue,
            lampar_dtype_name(variant->dtype), shape, lampar_arch_name(variant->arch), limit);
 }
 
-static uint64_t mailboxes_of(uint64_t bytes) {
-  return bytes / LAMPAR_MAILBOX_BYTES + (bytes % LAMPAR_MAILBOX_BYTES != 0);
+static uint64_t mailboxes_of(const lampar_variant *variant, uint64_t vectors) {
+  return variant->algorithm == LAMPAR_ALONE     ? 0
+         : variant->algorithm == LAMPAR_TWOSHOT ? 2 * vectors
+                                                : vectors;
 }
 
 uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows,
                                   uint64_t row_length) {
-  const uint64_t element = lampar_dtype_bytes(variant->dtype);
-  if (variant->hidden > 0) return rows * mailboxes_of(variant->hidden * element);
-  return mailboxes_of(rows * row_length * element);
+  return mailboxes_of(variant, message_vectors(variant, rows, row_length));
 }
 
 uint64_t lampar_variant_mailboxes_limit(const lampar_variant *variant) {
-  const uint64_t element = lampar_dtype_bytes(variant->dtype);
-  if (variant->hidden > 0) return lampar_variant_mailboxes(variant, variant->rows_limit, 0);
-  return lampar_variant_mailboxes(variant, 1, variant->bytes_limit / element);
+  return mailboxes_of(variant, largest_message_vectors(variant));
 }
 
 uint64_t lampar_workspace_bytes(uint64_t mailboxes, uint32_t world) {

@@ -52,15 +52,21 @@ typedef struct lampar_variant {
 /* False for values that no plan makes; what files say is checked with it. */
 bool lampar_variant_is_valid(const lampar_variant *variant);
 
-/* Order of a pack: key first (arch, world, dtype, hidden), then the limit, straight before looping.
- */
+/* Order of a pack: key first (arch, world, dtype, epilogue, rounding, hidden), then the limit,
+ * straight before looping. The kernels of a call are neighbours, whatever their algorithms. */
 int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b);
 
-/* "ar_oneshot_w2_bf16_h7168_sm_90"; a straight kernel, which has a limit of its own, adds it:
- * "..._r64" rows, or "..._b131072" bytes of a flat one. Also the kernel's symbol. */
+/* "ar_oneshot_w2_bf16_h7168_sm_90", "ar_twoshot_w8_residual_rmsnorm_bf16_h7168_sm_90",
+ * "ep_residual_rmsnorm_bf16_h7168_sm_90" of world 1; "_fp32" before the dtype for that rounding. A
+ * kernel with a limit of its own adds it: "..._r64" rows, or "..._b131072" bytes of a flat one.
+ * Also the kernel's symbol. */
 void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BYTES]);
 
-/* Mailboxes that a call of rows x row_length elements uses in this variant. */
+/* Warp-wide vectors of a row, which are its mailboxes; 0: flat. */
+uint64_t lampar_variant_row_mailboxes(const lampar_variant *variant);
+
+/* Mailboxes that a call of rows x row_length elements uses in this variant: one for each warp-wide
+ * vector, two in two-shot (to the owner and back), none for world 1. */
 uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows,
                                   uint64_t row_length);
 
@@ -75,6 +81,14 @@ size_t lampar_dtype_bytes(uint32_t dtype);     /* 0: not a dtype */
 const char *lampar_dtype_name(uint32_t dtype); /* "bf16"; NULL: not a dtype */
 bool lampar_dtype_parse(const char *name, uint32_t *dtype);
 bool lampar_dtype_has_kernels(uint32_t dtype); /* bf16, f16, f32 */
+
+/* The words of specs, plans and templates; NULL: not a value of the enum. */
+const char *lampar_algorithm_name(uint32_t algorithm); /* "alone", "oneshot", "twoshot" */
+const char *lampar_rounding_name(uint32_t rounding);   /* "unfused", "fp32" */
+const char *lampar_per_name(uint32_t per);             /* "element", "column", "row", ... */
+bool lampar_algorithm_parse(const char *name, uint32_t *algorithm);
+bool lampar_rounding_parse(const char *name, uint32_t *rounding);
+bool lampar_per_parse(const char *name, uint32_t *per);
 
 /* The archs that kernels are made for, ascending; 0 ends the list. */
 extern const uint32_t lampar_archs[];

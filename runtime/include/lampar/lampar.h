@@ -146,15 +146,22 @@ typedef struct lampar_operand_info {
 } lampar_operand_info;
 
 typedef struct lampar_kernel_info {
-  const char *name; /* also the kernel's symbol; owned by the pack */
-  const char *arch; /* "sm_90" */
-  int world;        /* ranks */
+  const char *name;      /* also the kernel's symbol; owned by the pack */
+  const char *arch;      /* "sm_90" */
+  const char *algorithm; /* "oneshot", "twoshot"; "alone": world 1, only the epilogue */
+  int world;             /* ranks */
   lampar_dtype dtype;
+  const char *epilogue; /* "residual+rmsnorm"; "": none. Owned by the pack, as the operands are */
+  lampar_rounding rounding;
+  const lampar_operand_info *operands;
+  uint32_t operand_count;
   uint32_t hidden;       /* elements of a row; 0: a flat kernel, for any number of elements */
   uint32_t rows_limit;   /* most rows of a call; 0 for a flat kernel */
   uint64_t bytes_limit;  /* most bytes of a call */
   int looping;           /* a warp may serve several mailboxes one after the other */
   uint32_t threads;      /* of a block */
+  uint32_t cluster;      /* blocks that share a row */
+  uint32_t vectors;      /* warp-wide vectors of a row that one warp serves */
   uint32_t registers;    /* of a thread */
   uint32_t shared_bytes; /* of a block */
   uint32_t spill_bytes;  /* of a thread: its stack frame, 0 in a good kernel */
