@@ -5,6 +5,8 @@
 #include "digest.h"
 #include "error.h"
 #include "json_text.h"
+#include "operand_json.h"
+#include "variant.h"
 
 enum { SCHEMA = 1 };
 
@@ -20,14 +22,20 @@ cJSON *lampar_manifest_kernel(const lampar_kernel_info *info) {
   cJSON *const kernel = cJSON_CreateObject();
   cJSON_AddStringToObject(kernel, "name", info->name);
   cJSON_AddStringToObject(kernel, "arch", info->arch);
+  cJSON_AddStringToObject(kernel, "algorithm", info->algorithm);
   cJSON_AddNumberToObject(kernel, "world", info->world);
   cJSON_AddStringToObject(kernel, "dtype", lampar_dtype_name(info->dtype));
+  cJSON_AddStringToObject(kernel, "epilogue", info->epilogue);
+  cJSON_AddStringToObject(kernel, "rounding", lampar_rounding_name(info->rounding));
   cJSON_AddNumberToObject(kernel, "hidden", info->hidden);
   cJSON_AddNumberToObject(kernel, "rows_limit", info->rows_limit);
   cJSON_AddNumberToObject(kernel, "bytes_limit", (double)info->bytes_limit);
   cJSON_AddBoolToObject(kernel, "looping", info->looping);
   cJSON_AddNumberToObject(kernel, "threads", info->threads);
+  cJSON_AddNumberToObject(kernel, "cluster", info->cluster);
+  cJSON_AddNumberToObject(kernel, "vectors", info->vectors);
   cJSON_AddNumberToObject(kernel, "watchdog_ms", info->watchdog_ms);
+  lampar_operands_to_json(kernel, info->operands, info->operand_count);
   cJSON_AddNumberToObject(kernel, "registers", info->registers);
   cJSON_AddNumberToObject(kernel, "shared_bytes", info->shared_bytes);
   cJSON_AddNumberToObject(kernel, "spill_bytes", info->spill_bytes);

@@ -19,6 +19,7 @@ static lampar_status check_paths(const lampar_ninja_file *facts) {
   LAMPAR_TRY(check_path(facts->spec));
   LAMPAR_TRY(check_path(facts->templates));
   LAMPAR_TRY(check_path(facts->nvrtc));
+  if (facts->stages != NULL) LAMPAR_TRY(check_path(facts->stages));
   for (size_t i = 0; i < facts->spec_files.count; ++i)
     LAMPAR_TRY(check_path(facts->spec_files.paths[i]));
   return LAMPAR_OK;
@@ -46,6 +47,12 @@ static void put_variables(FILE *out, const lampar_ninja_file *facts) {
   fputs("plan_options =", out);
   if (facts->archs != NULL) fprintf(out, " --arch %s", facts->archs);
   if (facts->line_info) fputs(" --lineinfo", out);
+  fputs("\nrender_options =", out);
+  if (facts->stages != NULL) {
+    fputs(" --stages '", out);
+    put_escaped(out, facts->stages, "$");
+    fputc('\'', out);
+  }
   fprintf(out, "\ncompile_options =%s\n\n", facts->line_info ? " --lineinfo" : "");
 }
 
@@ -60,7 +67,7 @@ static const char rules[] =
     "\n"
     "rule render\n"
     "  command = '$lampar' render plan.json $name -o $out --depfile $out.d --templates "
-    "'$templates'\n"
+    "'$templates'$render_options\n"
     "  description = render $name\n"
     "  depfile = $out.d\n"
     "  deps = gcc\n"

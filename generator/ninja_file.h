@@ -9,10 +9,11 @@ typedef struct lampar_ninja_file {
   const char *tool; /* the executable */
   const char *spec;
   const char *templates; /* folder */
+  const char *stages;    /* folder of the spec's own stages; NULL: none */
   const char *nvrtc;     /* library */
   const char *archs;     /* as given to --arch; NULL: all of the spec */
   bool line_info;
-  lampar_files spec_files; /* the spec and what it requires */
+  lampar_files spec_files; /* what the plan is made from: the spec, what it requires, stages */
 } lampar_ninja_file;
 
 /* The caller frees `text`. Errors: ARGUMENT (a path with a quote or a line end), SYSTEM. */

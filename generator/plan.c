@@ -11,17 +11,22 @@
 #include "error.h"
 #include "pack_format.h"
 #include "sandbox.h"
+#include "stages.h"
 
-/* A kernel counts mailboxes in 32 bits and steps from one to the next by the warps of the grid. */
-static const uint64_t mailboxes_max = UINT32_MAX / 2;
+/* A warp counts its mailboxes in 32 bits and steps from one to the next by the warps of the grid. */
+static const uint64_t vectors_max = UINT32_MAX / 2;
 
 typedef struct planning {
   const lampar_spec *spec;
   lampar_plan *plan;
+  lampar_template_run run;
   uint32_t *widths; /* without duplicates, then 0 for the flat kernels */
   size_t width_count;
+  const lampar_spec_epilogue *epilogue; /* of the key that is being expanded */
+  lampar_variant key;
 } planning;
 
+/* What is dropped for one reason, on whatever archs and worlds, is said once. */
 __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *plan, const char *what,
                                                                 const char *why, ...) {
   lampar_skip *skips = realloc(plan->skips, (plan->skip_count + 1) * sizeof *skips);
@@ -31,12 +36,17 @@ __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *pla
   va_start(arguments, why);
   if (entry.what && vasprintf(&entry.why, why, arguments) < 0) entry.why = NULL;
   va_end(arguments);
-  if (!entry.why) {
-    free(entry.what);
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
+  bool is_known = false;
+  for (size_t i = 0; entry.why && i < plan->skip_count; ++i)
+    is_known |=
+        strcmp(skips[i].what, entry.what) == 0 && strcmp(skips[i].why, entry.why) == 0;
+  if (entry.why && !is_known) {
+    plan->skips[plan->skip_count++] = entry;
+    return LAMPAR_OK;
   }
-  plan->skips[plan->skip_count++] = entry;
-  return LAMPAR_OK;
+  free(entry.what);
+  free(entry.why);
+  return is_known ? LAMPAR_OK : lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
 }
 
 /* Two models, or a model and a number, may ask for the same width. */
@@ -65,12 +75,87 @@ static lampar_status choose_widths(planning *p) {
 
 static lampar_status too_many(const planning *p, uint64_t kernels, const char *more) {
   const lampar_spec *spec = p->spec;
+  char epilogues[32] = "";
+  if (spec->epilogue_count > 1)
+    snprintf(epilogues, sizeof epilogues, " x %zu epilogues", spec->epilogue_count);
   return lampar_fail(
       LAMPAR_ERROR_ARGUMENT,
       "%s: asks for %llu kernels%s, from %zu archs x %zu worlds x %zu dtypes x (%zu hidden "
-      "sizes + 1 flat); a pack holds %d, make several specs",
+      "sizes + 1 flat)%s; a pack holds %d, make several specs",
       spec->name, (unsigned long long)kernels, more, spec->arch_count, spec->world_count,
-      spec->dtype_count, p->width_count - 1, LAMPAR_PACK_RECORDS_MAX);
+      spec->dtype_count, p->width_count - 1, epilogues, LAMPAR_PACK_RECORDS_MAX);
+}
+
+/* ---- one key: its epilogue, then its kernels; inside of the sandbox ---- */
+
+static bool is_fused(const planning *p) {
+  return p->epilogue->text[0] != '\0';
+}
+
+/* Fills in the key's epilogue. False: the stages make no sense for it, which the plan says. */
+static bool declare_epilogue(lua_State *L, planning *p) {
+  const lampar_own_stages own = {p->spec->stages_folder, p->spec->stages};
+  const lampar_stages_result result = lampar_stages_push(L, &p->run, &own, &p->key,
+                                                         p->epilogue->text, p->spec->weight_dtype);
+  if (result == LAMPAR_STAGES_MISTAKEN)
+    luaL_error(L, "%s: %s", p->epilogue->where, lua_tostring(L, -1));
+  if (result == LAMPAR_STAGES_MADE) {
+    lampar_stages_copy(L, &p->key);
+  } else {
+    char what[LAMPAR_EPILOGUE_BYTES + 64];
+    snprintf(what, sizeof what, "epilogue %s, %s, hidden %u", p->epilogue->text,
+             lampar_dtype_name(p->key.dtype), p->key.hidden);
+    if (skip(p->plan, what, "%s", lua_tostring(L, -1)) != LAMPAR_OK)
+      luaL_error(L, "%s", lampar_last_error());
+  }
+  lua_pop(L, 1);
+  return result == LAMPAR_STAGES_MADE;
+}
+
+static void set_integer(lua_State *L, const char *name, uint64_t value) {
+  lua_pushinteger(L, (lua_Integer)value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_flag(lua_State *L, const char *name, bool value) {
+  lua_pushboolean(L, value);
+  lua_setfield(L, -2, name);
+}
+
+/* The epilogue alone follows NCCL, whose calls have no limit. */
+static uint64_t rows_of(const planning *p) {
+  if (p->key.algorithm != LAMPAR_ALONE) return p->spec->rows;
+  const uint64_t rows = vectors_max / lampar_variant_row_mailboxes(&p->key);
+  return rows < INT32_MAX ? rows : INT32_MAX;
+}
+
+static uint64_t bytes_of(const planning *p) {
+  if (p->spec->bytes > 0) return p->spec->bytes;
+  uint32_t widest = 0;
+  for (size_t i = 0; i + 1 < p->width_count; ++i)
+    if (p->widths[i] > widest) widest = p->widths[i];
+  return p->spec->rows * (uint64_t)widest * lampar_dtype_bytes(p->key.dtype);
+}
+
+/* Pushes what geometry.lua gives for the key: the list of shapes, and whether two-shot is missing. */
+static void push_shapes(lua_State *L, const planning *p) {
+  const lampar_variant *key = &p->key;
+  lampar_sandbox_embedded(L, "geometry");
+  lua_newtable(L);
+  lua_pushstring(L, lampar_arch_name(key->arch));
+  lua_setfield(L, -2, "arch");
+  lua_newtable(L);
+  set_flag(L, "alone", key->algorithm == LAMPAR_ALONE);
+  /* In two-shot the sums travel, rounded. */
+  set_flag(L, "twoshot", !is_fused(p) || key->rounding == LAMPAR_ROUNDING_UNFUSED);
+  lua_setfield(L, -2, "algorithms");
+  set_flag(L, "is_fused", is_fused(p));
+  set_integer(L, "world", key->world);
+  set_integer(L, "hidden", key->hidden);
+  set_integer(L, "element_bytes", lampar_dtype_bytes(key->dtype));
+  set_integer(L, "rows", rows_of(p));
+  set_integer(L, "bytes", bytes_of(p));
+  lua_call(L, 1, 2);
 }
 
 static int64_t field(lua_State *L, const char *name) {
@@ -80,94 +165,152 @@ static int64_t field(lua_State *L, const char *name) {
   return value;
 }
 
-/* Pushes the list of shapes that geometry.lua gives for the key. */
-static void push_shapes(lua_State *L, const lampar_spec *spec, const lampar_variant *key,
-                        uint64_t bytes) {
-  lampar_sandbox_embedded(L, "geometry");
-  lua_newtable(L);
-  lua_pushstring(L, lampar_arch_name(key->arch));
-  lua_setfield(L, -2, "arch");
-  lua_pushstring(L, lampar_dtype_name(key->dtype));
-  lua_setfield(L, -2, "dtype");
-  const struct {
-    const char *name;
-    uint64_t value;
-  } numbers[] = {{"world", key->world},
-                 {"hidden", key->hidden},
-                 {"element_bytes", lampar_dtype_bytes(key->dtype)},
-                 {"rows", spec->rows},
-                 {"bytes", bytes}};
-  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
-    lua_pushinteger(L, (lua_Integer)numbers[i].value);
-    lua_setfield(L, -2, numbers[i].name);
-  }
-  lua_call(L, 1, 1);
+/* From the shape on top of the stack. */
+static void fill_shape(lua_State *L, lampar_variant *variant) {
+  lua_getfield(L, -1, "algorithm");
+  if (!lampar_algorithm_parse(luaL_checkstring(L, -1), &variant->algorithm))
+    luaL_error(L, "geometry.lua: unknown algorithm %s", lua_tostring(L, -1));
+  lua_pop(L, 1);
+  variant->threads = (uint32_t)field(L, "threads");
+  variant->cluster = (uint32_t)field(L, "cluster");
+  variant->vectors = (uint32_t)field(L, "vectors");
+  variant->looping = (uint32_t)field(L, "looping");
+  variant->rows_limit = (uint32_t)field(L, "rows");
+  variant->bytes_limit = (uint64_t)field(L, "bytes");
 }
 
-static void add_key(lua_State *L, planning *p, lampar_variant key) {
-  const lampar_spec *spec = p->spec;
-  lampar_plan *plan = p->plan;
-  const uint64_t element = lampar_dtype_bytes(key.dtype);
-  uint32_t widest = 0;
-  for (size_t i = 0; i + 1 < p->width_count; ++i)
-    if (p->widths[i] > widest) widest = p->widths[i];
-  const uint64_t bytes = spec->bytes > 0 ? spec->bytes : spec->rows * (uint64_t)widest * element;
+static uint64_t vectors_of(const lampar_variant *variant) {
+  const uint64_t mailboxes = lampar_variant_mailboxes_limit(variant);
+  return variant->algorithm == LAMPAR_TWOSHOT ? mailboxes / 2 : mailboxes;
+}
 
-  push_shapes(L, spec, &key, bytes);
+static lampar_status keep(lampar_plan *plan, const lampar_variant *variant) {
+  const uint64_t vectors = vectors_of(variant);
+  if (vectors <= vectors_max) {
+    plan->variants[plan->variant_count++] = *variant;
+    return LAMPAR_OK;
+  }
+  char name[LAMPAR_NAME_BYTES];
+  lampar_variant_name(variant, name);
+  return skip(plan, name, "takes %llu mailboxes, a kernel counts to %llu; ask for fewer %s",
+              (unsigned long long)vectors, (unsigned long long)vectors_max,
+              variant->hidden > 0 ? "rows" : "bytes");
+}
+
+static void add_kernels(lua_State *L, planning *p) {
+  lampar_plan *plan = p->plan;
+  push_shapes(L, p);
+  lampar_status status = LAMPAR_OK;
+  if (lua_toboolean(L, -1)) {
+    char what[LAMPAR_EPILOGUE_BYTES + 32];
+    snprintf(what, sizeof what, "two-shot of epilogue %s", p->key.epilogue);
+    status = skip(plan, what,
+                  "with rounding = \"fp32\" no rounded sum may travel between ranks; one-shot "
+                  "takes the calls of every size");
+  }
+  lua_pop(L, 1);
   const lua_Integer count = luaL_len(L, -1);
   lampar_variant *variants =
       realloc(plan->variants, (plan->variant_count + (size_t)count) * sizeof *variants);
   if (!variants) luaL_error(L, "out of memory for the plan");
   plan->variants = variants;
-  for (lua_Integer i = 1; i <= count; ++i) {
+  for (lua_Integer i = 1; status == LAMPAR_OK && i <= count; ++i) {
     lua_rawgeti(L, -1, i);
-    lampar_variant variant = key;
-    variant.threads = (uint32_t)field(L, "threads");
-    variant.looping = (uint32_t)field(L, "looping");
-    variant.rows_limit = (uint32_t)field(L, "rows");
-    variant.bytes_limit = (uint64_t)field(L, "bytes");
+    lampar_variant variant = p->key;
+    fill_shape(L, &variant);
     lua_pop(L, 1);
-    const uint64_t mailboxes = lampar_variant_mailboxes_limit(&variant);
-    if (mailboxes <= mailboxes_max) {
-      plan->variants[plan->variant_count++] = variant;
-      continue;
-    }
-    char name[LAMPAR_NAME_BYTES];
-    lampar_variant_name(&variant, name);
-    if (skip(plan, name, "takes %llu mailboxes, a kernel counts to %llu; ask for fewer %s",
-             (unsigned long long)mailboxes, (unsigned long long)mailboxes_max,
-             variant.hidden > 0 ? "rows" : "bytes") != LAMPAR_OK)
-      luaL_error(L, "%s", lampar_last_error());
+    status = keep(plan, &variant);
   }
+  if (status != LAMPAR_OK) luaL_error(L, "%s", lampar_last_error());
   lua_pop(L, 1);
 }
 
-/* Programmatic launch begins with sm_90. */
-static uint32_t trigger_of(const lampar_spec *spec, uint32_t arch) {
-  return arch < 90 ? LAMPAR_TRIGGER_OFF : spec->trigger;
+static int expand_key(lua_State *L) {
+  planning *p = lua_touserdata(L, 1);
+  if (!is_fused(p) || declare_epilogue(L, p)) add_kernels(L, p);
+  return 0;
 }
 
-static int expand(lua_State *L) {
-  planning *p = lua_touserdata(L, 1);
+/* ---- all keys ---- */
+
+/* Programmatic launch comes with sm_90; the emulated device has it. */
+static uint32_t trigger_of(const lampar_spec *spec, uint32_t arch) {
+  return arch < 90 && arch != LAMPAR_ARCH_EMU ? LAMPAR_TRIGGER_OFF : spec->trigger;
+}
+
+static lampar_status expand_world(planning *p, lampar_sandbox *sandbox, uint32_t arch,
+                                  uint32_t world) {
   const lampar_spec *spec = p->spec;
+  for (size_t d = 0; d < spec->dtype_count; ++d)
+    for (size_t h = 0; h < p->width_count; ++h) {
+      if (is_fused(p) && p->widths[h] == 0) continue;
+      p->key = (lampar_variant){
+          .arch = arch,
+          .algorithm = world == 1 ? LAMPAR_ALONE : LAMPAR_ONESHOT,
+          .world = world,
+          .dtype = spec->dtypes[d],
+          .hidden = p->widths[h],
+          .rounding = is_fused(p) ? spec->rounding : LAMPAR_ROUNDING_UNFUSED,
+          .trigger = trigger_of(spec, arch),
+          .watchdog_ms = world == 1 ? 0 : spec->watchdog_ms,
+      };
+      LAMPAR_TRY(lampar_sandbox_run(sandbox, spec->name, expand_key, p));
+    }
+  return LAMPAR_OK;
+}
+
+static lampar_status expand_epilogue(planning *p, lampar_sandbox *sandbox) {
+  const lampar_spec *spec = p->spec;
+  const size_t before = p->plan->variant_count;
   for (size_t a = 0; a < spec->arch_count; ++a) {
-    if (spec->archs[a] == LAMPAR_ARCH_EMU) continue;
+    p->run.backend = spec->archs[a] == LAMPAR_ARCH_EMU ? "emu" : "ptx";
+    if (is_fused(p)) LAMPAR_TRY(expand_world(p, sandbox, spec->archs[a], 1));
     for (size_t w = 0; w < spec->world_count; ++w)
-      for (size_t d = 0; d < spec->dtype_count; ++d)
-        for (size_t h = 0; h < p->width_count; ++h)
-          add_key(L, p,
-                  (lampar_variant){.arch = spec->archs[a],
-                                   .world = spec->worlds[w],
-                                   .dtype = spec->dtypes[d],
-                                   .hidden = p->widths[h],
-                                   .trigger = trigger_of(spec, spec->archs[a]),
-                                   .watchdog_ms = spec->watchdog_ms});
+      LAMPAR_TRY(expand_world(p, sandbox, spec->archs[a], spec->worlds[w]));
   }
-  return 0;
+  if (p->plan->variant_count > before) return LAMPAR_OK;
+  const lampar_skip *last = &p->plan->skips[p->plan->skip_count - 1];
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: no kernel is left: %s: %s", p->epilogue->where,
+                     last->what, last->why);
+}
+
+/* "weight = "same"" and no weight are the same epilogue, and "a+b_c" and "a_b+c" the same name. */
+static lampar_status check_names(const planning *p) {
+  const lampar_plan *plan = p->plan;
+  for (size_t i = 1; i < plan->variant_count; ++i) {
+    const lampar_variant *a = &plan->variants[i - 1], *b = &plan->variants[i];
+    if (lampar_variant_compare(a, b) == 0)
+      return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                         "%s: two entries of epilogue mean the same, %s; leave one out",
+                         p->spec->name, a->epilogue);
+  }
+  for (size_t i = 0; i < plan->variant_count; ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const lampar_variant *a = &plan->variants[i], *b = &plan->variants[j];
+      if (a->arch != b->arch || a->world != b->world || a->dtype != b->dtype ||
+          a->hidden != b->hidden || a->looping != b->looping || a->rows_limit != b->rows_limit)
+        continue;
+      char first[LAMPAR_NAME_BYTES], second[LAMPAR_NAME_BYTES];
+      lampar_variant_name(a, first);
+      lampar_variant_name(b, second);
+      if (strcmp(first, second) == 0)
+        return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                           "%s: the epilogues %s and %s give kernels of one name; rename a stage",
+                           p->spec->name, b->epilogue, a->epilogue);
+    }
+  return LAMPAR_OK;
 }
 
 static int by_key(const void *a, const void *b) {
   return lampar_variant_compare(a, b);
+}
+
+static lampar_status expand(planning *p, lampar_sandbox *sandbox) {
+  for (size_t e = 0; e < p->spec->epilogue_count; ++e) {
+    p->epilogue = &p->spec->epilogues[e];
+    LAMPAR_TRY(expand_epilogue(p, sandbox));
+  }
+  return LAMPAR_OK;
 }
 
 static lampar_status make(planning *p) {
@@ -175,34 +318,31 @@ static lampar_status make(planning *p) {
   lampar_plan *plan = p->plan;
   snprintf(plan->name, sizeof plan->name, "%s", spec->name);
   plan->needs_nvlink = spec->needs_nvlink;
+  if (spec->stages && !(plan->stages = strdup(spec->stages)))
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
   LAMPAR_TRY(choose_widths(p));
-  for (size_t a = 0; a < spec->arch_count; ++a)
-    if (spec->archs[a] == LAMPAR_ARCH_EMU)
-      LAMPAR_TRY(skip(plan, "arch emu", "this version has no kernels for the emulated device"));
 
-  const uint64_t keys =
-      (uint64_t)spec->arch_count * spec->world_count * spec->dtype_count * (uint64_t)p->width_count;
+  const uint64_t keys = (uint64_t)spec->arch_count * spec->world_count * spec->dtype_count *
+                        (uint64_t)p->width_count * spec->epilogue_count;
   if (keys > LAMPAR_PACK_RECORDS_MAX) return too_many(p, keys, " or more");
 
   lampar_sandbox *sandbox;
   LAMPAR_TRY(lampar_sandbox_open(&sandbox));
-  const lampar_status status = lampar_sandbox_run(sandbox, spec->name, expand, p);
+  const lampar_status status = expand(p, sandbox);
   lampar_sandbox_close(sandbox);
   LAMPAR_TRY(status);
 
   if (plan->variant_count > LAMPAR_PACK_RECORDS_MAX) return too_many(p, plan->variant_count, "");
-  if (plan->variant_count == 0)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: no kernel is left: %s: %s", spec->name,
-                       plan->skips[plan->skip_count - 1].what,
-                       plan->skips[plan->skip_count - 1].why);
   qsort(plan->variants, plan->variant_count, sizeof *plan->variants, by_key);
-  return LAMPAR_OK;
+  return check_names(p);
 }
 
-lampar_status lampar_plan_make(const lampar_spec *spec, lampar_plan *plan) {
+lampar_status lampar_plan_make(const lampar_spec *spec, const char *templates, lampar_plan *plan,
+                               lampar_files *read) {
   *plan = (lampar_plan){0};
-  planning p = {.spec = spec, .plan = plan};
+  planning p = {.spec = spec, .plan = plan, .run = {.templates = templates, .read = read}};
   const lampar_status status = make(&p);
+  free(p.run.held);
   free(p.widths);
   if (status != LAMPAR_OK) lampar_plan_free(plan);
   return status;
@@ -215,6 +355,7 @@ void lampar_plan_free(lampar_plan *plan) {
   }
   free(plan->skips);
   free(plan->variants);
+  free(plan->stages);
   *plan = (lampar_plan){0};
 }
 

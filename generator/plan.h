@@ -21,15 +21,18 @@ typedef struct lampar_skip {
 typedef struct lampar_plan {
   char name[64];
   bool needs_nvlink;
+  char *stages;             /* folder of the spec's own stages, beside the spec; NULL: none */
   lampar_variant *variants; /* sorted by lampar_variant_compare, no two equal; at least one */
   size_t variant_count;
   lampar_skip *skips;
   size_t skip_count;
 } lampar_plan;
 
-/* Errors: ARGUMENT (no kernel left, or more than a pack holds), SYSTEM. On an error the plan is
- * empty. */
-lampar_status lampar_plan_make(const lampar_spec *spec, lampar_plan *plan);
+/* `templates` is the folder whose stage files are asked; NULL: those carried inside. `read`, unless
+ * it is NULL, gets the files that were read, also after an error. Errors: ARGUMENT (a mistake in an
+ * epilogue, no kernel left, or more than a pack holds), SYSTEM. On an error the plan is empty. */
+lampar_status lampar_plan_make(const lampar_spec *spec, const char *templates, lampar_plan *plan,
+                               lampar_files *read);
 
 /* Leaves an empty plan. */
 void lampar_plan_free(lampar_plan *plan);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 
@@ -15,6 +16,24 @@ static void explain_widths(FILE *out, const lampar_spec *spec) {
     if (width->model) fprintf(out, " (%s)", width->model);
   }
   fputc('\n', out);
+}
+
+static bool has_stages(const lampar_spec *spec) {
+  for (size_t i = 0; i < spec->epilogue_count; ++i)
+    if (spec->epilogues[i].text[0] != '\0') return true;
+  return false;
+}
+
+static void explain_epilogues(FILE *out, const lampar_spec *spec) {
+  if (!has_stages(spec)) return;
+  fputs("  epilogue     ", out);
+  for (size_t i = 0; i < spec->epilogue_count; ++i) {
+    const char *text = spec->epilogues[i].text;
+    fprintf(out, "%s%s", i > 0 ? ", " : "", text[0] != '\0' ? text : "none");
+  }
+  fprintf(out, "\n  rounding     %s\n", lampar_rounding_name(spec->rounding));
+  if (spec->weight_dtype) fprintf(out, "  weight_dtype %s\n", spec->weight_dtype);
+  if (spec->stages) fprintf(out, "  stages       %s\n", spec->stages);
 }
 
 static void explain_spec(FILE *out, const lampar_spec *spec) {
@@ -32,6 +51,7 @@ static void explain_spec(FILE *out, const lampar_spec *spec) {
   explain_widths(out, spec);
   if (spec->width_count > 0) fprintf(out, "  rows         %u\n", spec->rows);
   if (spec->bytes > 0) fprintf(out, "  bytes        %llu\n", (unsigned long long)spec->bytes);
+  explain_epilogues(out, spec);
   fprintf(out, "  link         %s\n", spec->needs_nvlink ? "nvlink" : "any");
   fprintf(out, "  pdl          %s (archs before sm_90: off)\n", triggers[spec->trigger]);
   fprintf(out, "  watchdog_ms  %u\n", spec->watchdog_ms);
@@ -47,10 +67,50 @@ static void explain_kernels(FILE *out, const lampar_plan *plan) {
     const lampar_variant *variant = &plan->variants[i];
     char name[LAMPAR_NAME_BYTES];
     lampar_variant_name(variant, name);
-    fprintf(out, "  %-48s %-9s %u threads, up to ", name,
-            variant->looping ? "looping," : "straight,", variant->threads);
+    fprintf(out, "  %-48s %-9s ", name, variant->looping ? "looping," : "straight,");
+    if (variant->cluster > 1) fprintf(out, "%u x ", variant->cluster);
+    fprintf(out, "%u threads, up to ", variant->threads);
     if (variant->hidden > 0) fprintf(out, "%u rows\n", variant->rows_limit);
     else fprintf(out, "%llu bytes\n", (unsigned long long)variant->bytes_limit);
+  }
+}
+
+/* The operands of each epilogue, once for all shapes that have the same. */
+static void explain_operands(FILE *out, const lampar_plan *plan) {
+  bool is_first = true;
+  for (size_t i = 0; i < plan->variant_count; ++i) {
+    const lampar_variant *variant = &plan->variants[i];
+    bool is_known = variant->operand_count == 0;
+    for (size_t j = 0; !is_known && j < i; ++j)
+      is_known = strcmp(plan->variants[j].epilogue, variant->epilogue) == 0 &&
+                 memcmp(plan->variants[j].operands, variant->operands, sizeof variant->operands) == 0;
+    if (is_known) continue;
+    if (is_first) fputs("\noperands\n", out);
+    is_first = false;
+    fprintf(out, "  %s\n", variant->epilogue);
+    for (uint32_t o = 0; o < variant->operand_count; ++o) {
+      const lampar_operand_info *operand = &variant->operands[o];
+      fprintf(out, "    %-16s %-3s  %-8s per %s", operand->name, operand->output ? "out" : "in",
+              lampar_dtype_name(operand->dtype), lampar_per_name(operand->per));
+      if (operand->group > 0) fprintf(out, " of %u", operand->group);
+      fputc('\n', out);
+    }
+  }
+}
+
+/* Where two-shot takes over: behind the last one-shot kernel of the same calls. */
+static void explain_twoshot(FILE *out, const lampar_plan *plan) {
+  bool is_first = true;
+  for (size_t i = 1; i < plan->variant_count; ++i) {
+    const lampar_variant *one = &plan->variants[i - 1], *two = &plan->variants[i];
+    if (one->algorithm != LAMPAR_ONESHOT || two->algorithm != LAMPAR_TWOSHOT) continue;
+    if (is_first) fputs("\ntwo-shot\n", out);
+    is_first = false;
+    char name[LAMPAR_NAME_BYTES];
+    lampar_variant_name(two, name);
+    fprintf(out, "  %-48s for calls of more than ", name);
+    if (one->hidden > 0) fprintf(out, "%u rows\n", one->rows_limit);
+    else fprintf(out, "%llu bytes\n", (unsigned long long)one->bytes_limit);
   }
 }
 
@@ -77,6 +137,8 @@ lampar_status lampar_plan_explain(const lampar_spec *spec, const lampar_plan *pl
   if (out) {
     explain_spec(out, spec);
     explain_kernels(out, plan);
+    explain_operands(out, plan);
+    explain_twoshot(out, plan);
     explain_rest(out, plan);
   }
   if (!out || fclose(out) != 0) {

@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "json_text.h"
+#include "operand_json.h"
 #include "pack_format.h"
 
 enum { FILE_BYTES_MAX = 16 << 20 };
@@ -25,15 +26,21 @@ static bool add_variant(cJSON *list, const lampar_variant *variant) {
   if (!entry || !cJSON_AddItemToArray(list, entry)) return false;
   return cJSON_AddStringToObject(entry, "name", name) &&
          cJSON_AddStringToObject(entry, "arch", lampar_arch_name(variant->arch)) &&
+         cJSON_AddStringToObject(entry, "algorithm", lampar_algorithm_name(variant->algorithm)) &&
          cJSON_AddNumberToObject(entry, "world", variant->world) &&
          cJSON_AddStringToObject(entry, "dtype", lampar_dtype_name(variant->dtype)) &&
+         cJSON_AddStringToObject(entry, "epilogue", variant->epilogue) &&
+         cJSON_AddStringToObject(entry, "rounding", lampar_rounding_name(variant->rounding)) &&
          cJSON_AddNumberToObject(entry, "hidden", variant->hidden) &&
          cJSON_AddNumberToObject(entry, "rows_limit", variant->rows_limit) &&
          cJSON_AddNumberToObject(entry, "bytes_limit", (double)variant->bytes_limit) &&
          cJSON_AddBoolToObject(entry, "looping", variant->looping) &&
          cJSON_AddNumberToObject(entry, "threads", variant->threads) &&
+         cJSON_AddNumberToObject(entry, "cluster", variant->cluster) &&
+         cJSON_AddNumberToObject(entry, "vectors", variant->vectors) &&
          cJSON_AddStringToObject(entry, "trigger", triggers[variant->trigger]) &&
-         cJSON_AddNumberToObject(entry, "watchdog_ms", variant->watchdog_ms);
+         cJSON_AddNumberToObject(entry, "watchdog_ms", variant->watchdog_ms) &&
+         lampar_operands_to_json(entry, variant->operands, variant->operand_count);
 }
 
 static bool add_workspace(cJSON *list, const lampar_plan *plan, uint32_t world) {
@@ -56,7 +63,8 @@ static bool add_skip(cJSON *list, const lampar_skip *skip) {
 static bool fill(cJSON *root, const lampar_plan *plan) {
   bool good = cJSON_AddNumberToObject(root, "schema_version", LAMPAR_PLAN_SCHEMA) &&
               cJSON_AddStringToObject(root, "name", plan->name) &&
-              cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink);
+              cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) &&
+              (!plan->stages || cJSON_AddStringToObject(root, "stages", plan->stages));
   cJSON *list = good ? cJSON_AddArrayToObject(root, "kernels") : NULL;
   good = list;
   for (size_t i = 0; good && i < plan->variant_count; ++i)
@@ -120,19 +128,39 @@ static bool read_trigger(const cJSON *object, uint32_t *trigger) {
   return false;
 }
 
+static bool read_epilogue(const cJSON *entry, lampar_variant *variant) {
+  const char *epilogue = read_text(entry, "epilogue"), *rounding = read_text(entry, "rounding");
+  const cJSON *operands = cJSON_GetObjectItemCaseSensitive(entry, "operands");
+  if (!epilogue || strlen(epilogue) >= sizeof variant->epilogue || !rounding ||
+      !cJSON_IsArray(operands) || !lampar_rounding_parse(rounding, &variant->rounding))
+    return false;
+  memcpy(variant->epilogue, epilogue, strlen(epilogue));
+  const cJSON *operand;
+  cJSON_ArrayForEach(operand, operands) {
+    if (variant->operand_count == LAMPAR_OPERANDS_MAX ||
+        !lampar_operand_from_json(operand, &variant->operands[variant->operand_count++]))
+      return false;
+  }
+  return true;
+}
+
 static bool read_variant(const cJSON *entry, lampar_variant *variant) {
   *variant = (lampar_variant){0};
   const char *arch = read_text(entry, "arch"), *dtype = read_text(entry, "dtype");
+  const char *algorithm = read_text(entry, "algorithm");
   const char *given_name = read_text(entry, "name");
   const cJSON *looping = cJSON_GetObjectItemCaseSensitive(entry, "looping");
-  if (!arch || !dtype || !given_name || !cJSON_IsBool(looping)) return false;
+  if (!arch || !dtype || !algorithm || !given_name || !cJSON_IsBool(looping)) return false;
   variant->looping = cJSON_IsTrue(looping);
   if (!lampar_arch_parse(arch, &variant->arch) || !lampar_dtype_parse(dtype, &variant->dtype) ||
+      !lampar_algorithm_parse(algorithm, &variant->algorithm) || !read_epilogue(entry, variant) ||
       !lampar_dtype_has_kernels(variant->dtype) || !read_u32(entry, "world", &variant->world) ||
       !read_u32(entry, "hidden", &variant->hidden) ||
       !read_u32(entry, "rows_limit", &variant->rows_limit) ||
       !read_integer(entry, "bytes_limit", 0x1p53, &variant->bytes_limit) ||
-      !read_u32(entry, "threads", &variant->threads) || !read_trigger(entry, &variant->trigger) ||
+      !read_u32(entry, "threads", &variant->threads) ||
+      !read_u32(entry, "cluster", &variant->cluster) ||
+      !read_u32(entry, "vectors", &variant->vectors) || !read_trigger(entry, &variant->trigger) ||
       !read_u32(entry, "watchdog_ms", &variant->watchdog_ms) || !lampar_variant_is_valid(variant))
     return false;
   char name[LAMPAR_NAME_BYTES];
@@ -186,6 +214,9 @@ static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan
     return damaged(where, "name or needs_nvlink is missing");
   memcpy(plan->name, name, strlen(name) + 1);
   plan->needs_nvlink = cJSON_IsTrue(nvlink);
+  const char *stages = read_text(root, "stages");
+  if (stages && !(plan->stages = strdup(stages)))
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", where);
   return read_lists(where, root, plan);
 }
 

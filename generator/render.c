@@ -1,6 +1,5 @@
 #include "render.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,123 +9,38 @@
 
 #include "error.h"
 #include "sandbox.h"
-#include "template.h"
-#include "template_text.h"
-
-enum { SHOWN_BYTES = 128 };
+#include "stages.h"
+#include "template_run.h"
 
 struct lampar_renderer {
   lampar_sandbox *sandbox;
-  char *templates; /* folder; NULL: those carried inside */
+  char *templates;    /* folder; NULL: those carried inside */
+  char *own[2];       /* folder of a spec's own stages, and as the spec names it; NULL: none */
 };
 
-static const char chunks_key[] = "lampar.templates"; /* name -> function, in the registry */
-
-/* A template that is being run; those that wait for it are behind `user`. */
-typedef struct frame {
-  const char *shown; /* "templates/parts/row.cuh.in" */
-  const struct frame *user;
-} frame;
-
 typedef struct rendering {
-  const char *templates;
   const lampar_variant *variant;
+  lampar_own_stages own;
+  lampar_template_run run;
+  const char *main; /* "templates/oneshot.cu.in" */
   bool line_directives;
-  lampar_files *read;
-  char *source;
-  char *held; /* text on its way into Lua, which may leave the function by an error */
-  const frame *top;
   bool has_params;
-  char last_shown[SHOWN_BYTES]; /* where the line before came from */
-  lua_Integer last_line;
+  char *source;
 } rendering;
 
-/* Places on the stack of the protected body, and upvalues of the functions given to templates. */
-enum { RENDERING = 1, LINES = 2, ENVIRONMENT = 3, GIVEN = 4 };
-
-static void run_template(lua_State *L, const char *name, const char *shown, int indent);
+/* Places on the stack of the protected body, and upvalues of params. */
+enum { RENDERING = 1, SINK = 2, ENVIRONMENT = 3, GIVEN = 4 };
 
 static int upvalue(int place) {
   return lua_upvalueindex(place);
-}
-
-static void add_line(lua_State *L, int lines) {
-  lua_rawseti(L, lines, luaL_len(L, lines) + 1);
-}
-
-/* emit(line, literal [, value, expression, literal] ...); upvalue 5: indentation. */
-static int emit(lua_State *L) {
-  rendering *r = lua_touserdata(L, upvalue(RENDERING));
-  const lua_Integer line = luaL_checkinteger(L, 1);
-  const int last = lua_gettop(L);
-  for (int i = 3; i < last; i += 3) {
-    if (lua_type(L, i) == LUA_TSTRING || lua_isinteger(L, i)) continue;
-    return luaL_error(
-        L, "${%s} is a %s; only integers and strings can be substituted", lua_tostring(L, i + 1),
-        lua_type(L, i) == LUA_TNUMBER ? "number with a fraction" : luaL_typename(L, i));
-  }
-  if (r->line_directives) {
-    const bool follows = line == r->last_line + 1 && strcmp(r->top->shown, r->last_shown) == 0;
-    if (!follows) {
-      lua_pushfstring(L, "#line %d \"%s\"", (int)line, r->top->shown);
-      add_line(L, upvalue(LINES));
-    }
-    snprintf(r->last_shown, sizeof r->last_shown, "%s", r->top->shown);
-    r->last_line = line;
-  }
-  luaL_Buffer text;
-  luaL_buffinit(L, &text);
-  const bool blank = last == 2 && lua_rawlen(L, 2) == 0;
-  for (lua_Integer i = blank ? 0 : lua_tointeger(L, upvalue(5)); i > 0; --i)
-    luaL_addchar(&text, ' ');
-  for (int i = 2; i <= last; ++i) {
-    if (i % 3 == 1) continue; /* the expression's text */
-    lua_pushvalue(L, i);
-    luaL_addvalue(&text);
-  }
-  luaL_pushresult(&text);
-  add_line(L, upvalue(LINES));
-  return 0;
-}
-
-/* The second half of part(indent)(name); upvalue 5: indentation. */
-static int insert_part(lua_State *L) {
-  rendering *r = lua_touserdata(L, upvalue(RENDERING));
-  const char *name = luaL_checkstring(L, 1);
-  const char *end = name;
-  while (isalnum((unsigned char)*end) || *end == '_') ++end;
-  if (end == name || *end != '\0' || end - name > 48)
-    return luaL_error(L, "$part \"%s\": a part's name is made of letters, digits and '_'", name);
-
-  const char *backend = r->variant->arch == LAMPAR_ARCH_EMU ? "emu" : "ptx";
-  char own[SHOWN_BYTES], shared[SHOWN_BYTES], shown[SHOWN_BYTES];
-  snprintf(own, sizeof own, "parts/%s/%s.cuh.in", backend, name);
-  snprintf(shared, sizeof shared, "parts/%s.cuh.in", name);
-  const bool is_own = lampar_template_exists(r->templates, own);
-  if (!is_own && !lampar_template_exists(r->templates, shared))
-    return luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own,
-                      shared);
-  snprintf(shown, sizeof shown, "templates/%.100s", is_own ? own : shared);
-  for (const frame *f = r->top; f; f = f->user)
-    if (strcmp(f->shown, shown) == 0)
-      return luaL_error(L, "$part \"%s\": the part uses itself, directly or through another", name);
-  run_template(L, is_own ? own : shared, shown, (int)lua_tointeger(L, upvalue(5)));
-  return 0;
-}
-
-static int part(lua_State *L) {
-  const lua_Integer indent = luaL_checkinteger(L, 1) + lua_tointeger(L, upvalue(5));
-  for (int i = RENDERING; i <= GIVEN; ++i) lua_pushvalue(L, upvalue(i));
-  lua_pushinteger(L, indent);
-  lua_pushcclosure(L, insert_part, 5);
-  return 1;
 }
 
 /* params "a b c": makes exactly the given parameters known under their names. */
 static int params(lua_State *L) {
   rendering *r = lua_touserdata(L, upvalue(RENDERING));
   const char *at = luaL_checkstring(L, 1);
-  if (r->top->user) return luaL_error(L, "$params belongs into %s", "templates/oneshot.cu.in");
+  if (lampar_template_run_is_inside(&r->run))
+    return luaL_error(L, "$params belongs into %s", r->main);
   if (r->has_params) return luaL_error(L, "there is a second $params");
   r->has_params = true;
   lua_newtable(L); /* named */
@@ -153,61 +67,6 @@ static int params(lua_State *L) {
   return 0;
 }
 
-/* Pushes the template as a function whose environment is the table on top of the stack, which
- * stays there. A template is read and compiled once for all variants. */
-static void push_template(lua_State *L, rendering *r, const char *name, const char *shown) {
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, chunks_key);
-  if (lua_getfield(L, -1, name) == LUA_TFUNCTION) {
-    lua_remove(L, -2);
-    lua_pushvalue(L, -2);
-    lua_setupvalue(L, -2, 1);
-    return;
-  }
-  lua_pop(L, 2);
-  size_t size;
-  lampar_status status = lampar_template_read(r->templates, name, &r->held, &size, r->read);
-  if (status == LAMPAR_OK) {
-    char *const text = r->held;
-    r->held = NULL;
-    status = lampar_template_compile(shown, text, size, &r->held, &size);
-    free(text);
-  }
-  if (status != LAMPAR_OK) {
-    lua_pushstring(L, lampar_last_error());
-    lua_error(L);
-  }
-  lampar_sandbox_load(L, r->held, size, shown);
-  free(r->held);
-  r->held = NULL;
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, chunks_key);
-  lua_pushvalue(L, -2);
-  lua_setfield(L, -2, name);
-  lua_pop(L, 1);
-}
-
-/* LINES, ENVIRONMENT and GIVEN come from the upvalues, or from the protected body's stack for the
- * first template. */
-static void run_template(lua_State *L, const char *name, const char *shown, int indent) {
-  const bool first = indent < 0;
-  int places[5];
-  for (int i = RENDERING; i <= GIVEN; ++i) places[i] = first ? i : upvalue(i);
-  rendering *r = lua_touserdata(L, places[RENDERING]);
-  lua_pushvalue(L, places[ENVIRONMENT]);
-  push_template(L, r, name, shown);
-
-  static const lua_CFunction functions[] = {emit, part};
-  for (size_t f = 0; f < 2; ++f) {
-    for (int i = RENDERING; i <= GIVEN; ++i) lua_pushvalue(L, places[i]);
-    lua_pushinteger(L, first ? 0 : indent);
-    lua_pushcclosure(L, functions[f], 5);
-  }
-  const frame here = {shown, r->top};
-  r->top = &here;
-  lua_call(L, 2, 0);
-  r->top = here.user;
-  lua_pop(L, 1);
-}
-
 static void set_text(lua_State *L, int table, const char *name, const char *text) {
   lua_pushstring(L, text);
   lua_setfield(L, table, name);
@@ -218,54 +77,89 @@ static void set_number(lua_State *L, int table, const char *name, uint32_t numbe
   lua_setfield(L, table, name);
 }
 
+static void push_given(lua_State *L, const lampar_variant *variant) {
+  static const char *const triggers[] = {"off", "early", "exit"};
+  lua_newtable(L);
+  const int given = lua_gettop(L);
+  set_text(L, given, "arch", lampar_arch_name(variant->arch));
+  set_text(L, given, "algorithm", lampar_algorithm_name(variant->algorithm));
+  set_number(L, given, "world", variant->world);
+  set_text(L, given, "dtype", lampar_dtype_name(variant->dtype));
+  set_text(L, given, "epilogue", variant->epilogue);
+  set_text(L, given, "rounding", lampar_rounding_name(variant->rounding));
+  set_number(L, given, "hidden", variant->hidden);
+  set_number(L, given, "looping", variant->looping);
+  set_number(L, given, "threads", variant->threads);
+  set_number(L, given, "cluster", variant->cluster);
+  set_number(L, given, "vectors", variant->vectors);
+  set_text(L, given, "trigger", triggers[variant->trigger]);
+  set_number(L, given, "watchdog_ms", variant->watchdog_ms);
+}
+
+/* Makes `stages` and `operands` known. What the stage files declare has to be what the plan was made
+ * with: callers are told of the plan's operands. */
+static void set_stages(lua_State *L, rendering *r) {
+  const lampar_stages_result result =
+      lampar_stages_push(L, &r->run, &r->own, r->variant, r->variant->epilogue, NULL);
+  if (result != LAMPAR_STAGES_MADE)
+    luaL_error(L, "epilogue %s: %s", r->variant->epilogue, lua_tostring(L, -1));
+  lampar_variant declared = *r->variant;
+  lampar_stages_copy(L, &declared);
+  if (declared.operand_count != r->variant->operand_count ||
+      memcmp(declared.operands, r->variant->operands, sizeof declared.operands) != 0 ||
+      strcmp(declared.epilogue, r->variant->epilogue) != 0)
+    luaL_error(L, "epilogue %s: the stage files declare other operands than the plan has; make "
+                  "the plan again",
+               r->variant->epilogue);
+  lua_getfield(L, -1, "stages");
+  lua_setfield(L, ENVIRONMENT, "stages");
+  lua_getfield(L, -1, "operands");
+  lua_setfield(L, ENVIRONMENT, "operands");
+  lua_pop(L, 1);
+}
+
 static int render(lua_State *L) {
   rendering *r = lua_touserdata(L, RENDERING);
   const lampar_variant *variant = r->variant;
-  static const char *const triggers[] = {"off", "early", "exit"};
   lua_newtable(L);
+  lua_newtable(L);
+  lua_setfield(L, SINK, "block");
   lampar_sandbox_environment(L);
-  lua_newtable(L);
-  set_text(L, GIVEN, "arch", lampar_arch_name(variant->arch));
-  set_number(L, GIVEN, "world", variant->world);
-  set_text(L, GIVEN, "dtype", lampar_dtype_name(variant->dtype));
-  set_number(L, GIVEN, "hidden", variant->hidden);
-  set_number(L, GIVEN, "looping", variant->looping);
-  set_number(L, GIVEN, "threads", variant->threads);
-  set_text(L, GIVEN, "trigger", triggers[variant->trigger]);
-  set_number(L, GIVEN, "watchdog_ms", variant->watchdog_ms);
+  push_given(L, variant);
 
   char name[LAMPAR_NAME_BYTES];
   lampar_variant_name(variant, name);
   set_text(L, ENVIRONMENT, "name", name);
   set_text(L, ENVIRONMENT, "lampar_version", lampar_version());
+  set_stages(L, r);
   for (int i = RENDERING; i <= GIVEN; ++i) lua_pushvalue(L, i);
   lua_pushcclosure(L, params, GIVEN);
   lua_setfield(L, ENVIRONMENT, "params");
 
-  run_template(L, "oneshot.cu.in", "templates/oneshot.cu.in", -1);
-  if (!r->has_params) luaL_error(L, "templates/oneshot.cu.in: has no $params line");
+  static const char folder[] = "templates/";
+  lampar_template_run_file(L, &r->run, r->run.templates, r->main + sizeof folder - 1, r->main,
+                           ENVIRONMENT, SINK);
+  if (!r->has_params) luaL_error(L, "%s: has no $params line", r->main);
 
-  luaL_Buffer text;
-  luaL_buffinit(L, &text);
-  const lua_Integer lines = luaL_len(L, LINES);
-  for (lua_Integer i = 1; i <= lines; ++i) {
-    lua_rawgeti(L, LINES, i);
-    luaL_addvalue(&text);
-    luaL_addchar(&text, '\n');
-  }
-  luaL_pushresult(&text);
+  lua_getfield(L, SINK, "block");
+  lampar_template_block_text(L, lua_gettop(L), r->line_directives);
   r->source = strdup(lua_tostring(L, -1));
   if (!r->source) luaL_error(L, "out of memory");
   return 0;
 }
 
-lampar_status lampar_renderer_open(const char *templates, lampar_renderer **out) {
+lampar_status lampar_renderer_open(const char *templates, const lampar_own_stages *own,
+                                   lampar_renderer **out) {
   *out = NULL;
   lampar_renderer *renderer = calloc(1, sizeof *renderer);
-  if (renderer && templates) renderer->templates = strdup(templates);
+  const char *const texts[] = {templates, own ? own->folder : NULL, own ? own->shown : NULL};
   lampar_status status = LAMPAR_OK;
-  if (!renderer || (templates && !renderer->templates))
-    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
+  if (!renderer) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
+  for (size_t i = 0; status == LAMPAR_OK && i < 3; ++i) {
+    char **const copy = i == 0 ? &renderer->templates : &renderer->own[i - 1];
+    if (texts[i] && !(*copy = strdup(texts[i])))
+      status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
+  }
   if (status == LAMPAR_OK) status = lampar_sandbox_open(&renderer->sandbox);
   if (status == LAMPAR_OK) *out = renderer;
   else lampar_renderer_close(renderer);
@@ -276,32 +170,36 @@ void lampar_renderer_close(lampar_renderer *renderer) {
   if (!renderer) return;
   lampar_sandbox_close(renderer->sandbox);
   free(renderer->templates);
+  free(renderer->own[0]);
+  free(renderer->own[1]);
   free(renderer);
 }
 
 lampar_status lampar_renderer_run(lampar_renderer *renderer, const lampar_variant *variant,
                                   const lampar_render_options *options, char **source,
                                   lampar_files *read) {
-  if (!lampar_arch_name(variant->arch) || !lampar_dtype_has_kernels(variant->dtype) ||
-      variant->trigger > LAMPAR_TRIGGER_EXIT)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "the variant to render has a damaged arch, dtype or trigger");
-  rendering r = {.templates = renderer->templates,
-                 .variant = variant,
-                 .line_directives = options && options->line_directives,
-                 .read = read};
+  if (!lampar_variant_is_valid(variant))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "the variant to render is not one that a plan makes");
+  rendering r = {.variant = variant,
+                 .own = {renderer->own[0], renderer->own[1]},
+                 .run = {.templates = renderer->templates,
+                         .backend = variant->arch == LAMPAR_ARCH_EMU ? "emu" : "ptx",
+                         .read = read},
+                 .main = variant->algorithm == LAMPAR_TWOSHOT ? "templates/twoshot.cu.in"
+                                                              : "templates/oneshot.cu.in",
+                 .line_directives = options && options->line_directives};
   const char *const subject = renderer->templates ? renderer->templates : "templates";
   const lampar_status status = lampar_sandbox_run(renderer->sandbox, subject, render, &r);
-  free(r.held);
+  free(r.run.held);
   if (status == LAMPAR_OK) *source = r.source;
   return status;
 }
 
-lampar_status lampar_render(const char *templates, const lampar_variant *variant,
-                            const lampar_render_options *options, char **source,
-                            lampar_files *read) {
+lampar_status lampar_render(const char *templates, const lampar_own_stages *own,
+                            const lampar_variant *variant, const lampar_render_options *options,
+                            char **source, lampar_files *read) {
   lampar_renderer *renderer;
-  LAMPAR_TRY(lampar_renderer_open(templates, &renderer));
+  LAMPAR_TRY(lampar_renderer_open(templates, own, &renderer));
   const lampar_status status = lampar_renderer_run(renderer, variant, options, source, read);
   lampar_renderer_close(renderer);
   return status;

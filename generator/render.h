@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "files.h"
+#include "stages.h"
 #include "variant.h"
 
 typedef struct lampar_render_options {
@@ -14,9 +15,10 @@ typedef struct lampar_render_options {
 /* Reads and compiles each template once, for any number of variants; one thread at a time. */
 typedef struct lampar_renderer lampar_renderer;
 
-/* `templates` is the folder with oneshot.cu.in and parts/; NULL: those carried inside. The caller
- * closes it. Errors: SYSTEM. */
-lampar_status lampar_renderer_open(const char *templates, lampar_renderer **renderer);
+/* `templates` is the folder with oneshot.cu.in and parts/; NULL: those carried inside. `own`, unless
+ * it is NULL, is the spec's own folder of stages. The caller closes it. Errors: SYSTEM. */
+lampar_status lampar_renderer_open(const char *templates, const lampar_own_stages *own,
+                                   lampar_renderer **renderer);
 void lampar_renderer_close(lampar_renderer *renderer);
 
 /* The same variant and templates give the same bytes, wherever the folder is and whatever was
@@ -28,8 +30,8 @@ lampar_status lampar_renderer_run(lampar_renderer *renderer, const lampar_varian
                                   lampar_files *read);
 
 /* The same for one variant: all files that it uses are read. */
-lampar_status lampar_render(const char *templates, const lampar_variant *variant,
-                            const lampar_render_options *options, char **source,
-                            lampar_files *read);
+lampar_status lampar_render(const char *templates, const lampar_own_stages *own,
+                            const lampar_variant *variant, const lampar_render_options *options,
+                            char **source, lampar_files *read);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
+
 #include <lauxlib.h>
 #include <lua.h>
 
@@ -28,21 +30,21 @@ static void check(lua_State *L, lampar_status status) {
 
 /* ---- running the file ---- */
 
-static void push_names(lua_State *L, bool archs) {
-  lua_newtable(L);
-  int count = 0;
-  if (archs) {
-    for (size_t i = 0; lampar_archs[i] != 0; ++i) {
-      lua_pushstring(L, lampar_arch_name(lampar_archs[i]));
-      lua_rawseti(L, -2, ++count);
-    }
-    return;
-  }
-  for (uint32_t dtype = 0; lampar_dtype_name(dtype); ++dtype) {
-    if (!lampar_dtype_has_kernels(dtype)) continue;
-    lua_pushstring(L, lampar_dtype_name(dtype));
-    lua_rawseti(L, -2, ++count);
-  }
+/* The field of the table on top of the stack gets one more name at its end. */
+static void add_name(lua_State *L, const char *field, const char *name) {
+  luaL_getsubtable(L, -1, field);
+  lua_pushstring(L, name);
+  lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+static void set_names(lua_State *L) {
+  for (size_t i = 0; lampar_archs[i] != 0; ++i)
+    add_name(L, "archs", lampar_arch_name(lampar_archs[i]));
+  for (uint32_t dtype = 0; lampar_dtype_name(dtype); ++dtype)
+    if (lampar_dtype_has_kernels(dtype)) add_name(L, "dtypes", lampar_dtype_name(dtype));
+  for (uint32_t rounding = 0; lampar_rounding_name(rounding); ++rounding)
+    add_name(L, "roundings", lampar_rounding_name(rounding));
 }
 
 /* Pushes what the file returns. `texts` and `environment` are places on the stack. */
@@ -65,6 +67,24 @@ static void run_file(lua_State *L, reading *r, const char *path, int texts, int 
   lua_call(L, 0, 1);
   lua_rotate(L, -3, 1);
   lua_pop(L, 2);
+}
+
+/* Pushes the path of a file or folder beside the spec. */
+static const char *push_beside(lua_State *L, const reading *r, const char *name) {
+  const char *slash = strrchr(r->path, '/');
+  lua_pushlstring(L, r->path, slash ? (size_t)(slash - r->path) + 1 : 0);
+  lua_pushstring(L, name);
+  lua_concat(L, 2);
+  return lua_tostring(L, -1);
+}
+
+/* has_folder(name); upvalue 1 the reading. A spec that is given as text has nothing beside it. */
+static int has_folder(lua_State *L) {
+  const reading *r = lua_touserdata(L, lua_upvalueindex(1));
+  struct stat facts;
+  lua_pushboolean(L, !r->given && stat(push_beside(L, r, luaL_checkstring(L, 1)), &facts) == 0 &&
+                         S_ISDIR(facts.st_mode));
+  return 1;
 }
 
 /* Upvalues: 1 the reading, 2 the texts by path, 3 the environment, 4 the values of required files
@@ -90,10 +110,7 @@ static int require_beside(lua_State *L) {
   lua_pushboolean(L, 0);
   lua_setfield(L, lua_upvalueindex(4), name);
 
-  const char *slash = strrchr(r->path, '/');
-  lua_pushlstring(L, r->path, slash ? (size_t)(slash - r->path) + 1 : 0);
-  lua_pushfstring(L, "%s.lua", name);
-  lua_concat(L, 2);
+  push_beside(L, r, lua_pushfstring(L, "%s.lua", name));
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_pushvalue(L, lua_upvalueindex(3));
   const int environment = lua_gettop(L);
@@ -156,6 +173,33 @@ static void copy_widths(lua_State *L, lampar_spec *spec) {
   lua_pop(L, 1);
 }
 
+static char *copy_text(lua_State *L, const char *field) {
+  char *copy = NULL;
+  if (lua_getfield(L, -1, field) == LUA_TSTRING) copy = need(L, strdup(lua_tostring(L, -1)));
+  lua_pop(L, 1);
+  return copy;
+}
+
+static void copy_epilogues(lua_State *L, const reading *r, lampar_spec *spec) {
+  lua_getfield(L, -1, "epilogues");
+  const size_t count = (size_t)luaL_len(L, -1);
+  spec->epilogues = need(L, calloc(count, sizeof *spec->epilogues));
+  for (; spec->epilogue_count < count; ++spec->epilogue_count) {
+    lampar_spec_epilogue *epilogue = &spec->epilogues[spec->epilogue_count];
+    lua_rawgeti(L, -1, (lua_Integer)spec->epilogue_count + 1);
+    epilogue->text = copy_text(L, "text");
+    epilogue->where = copy_text(L, "where");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  spec->rounding = is(L, "rounding", "fp32") ? LAMPAR_ROUNDING_FP32 : LAMPAR_ROUNDING_UNFUSED;
+  spec->weight_dtype = copy_text(L, "weight_dtype");
+  spec->stages = copy_text(L, "stages");
+  if (!spec->stages) return;
+  spec->stages_folder = need(L, strdup(push_beside(L, r, spec->stages)));
+  lua_pop(L, 1);
+}
+
 static void copy_defaults(lua_State *L, lampar_spec *spec) {
   lua_getfield(L, -1, "defaults");
   const size_t count = (size_t)luaL_len(L, -1);
@@ -168,7 +212,7 @@ static void copy_defaults(lua_State *L, lampar_spec *spec) {
   lua_pop(L, 1);
 }
 
-static void copy_spec(lua_State *L, lampar_spec *spec) {
+static void copy_spec(lua_State *L, const reading *r, lampar_spec *spec) {
   lua_getfield(L, -1, "name");
   snprintf(spec->name, sizeof spec->name, "%s", luaL_checkstring(L, -1));
   lua_pop(L, 1);
@@ -179,6 +223,7 @@ static void copy_spec(lua_State *L, lampar_spec *spec) {
   copy_widths(L, spec);
   spec->rows = (uint32_t)integer(L, "rows");
   spec->bytes = (uint64_t)integer(L, "bytes");
+  copy_epilogues(L, r, spec);
   spec->needs_nvlink = is(L, "link", "nvlink");
   spec->trigger = is(L, "pdl", "early")  ? LAMPAR_TRIGGER_EARLY
                   : is(L, "pdl", "exit") ? LAMPAR_TRIGGER_EXIT
@@ -197,10 +242,10 @@ static int read_spec(lua_State *L) {
   lua_newtable(L);
   lua_pushvalue(L, TEXTS);
   lua_setfield(L, -2, "texts");
-  push_names(L, true);
-  lua_setfield(L, -2, "archs");
-  push_names(L, false);
-  lua_setfield(L, -2, "dtypes");
+  set_names(L);
+  lua_pushlightuserdata(L, r);
+  lua_pushcclosure(L, has_folder, 1);
+  lua_setfield(L, -2, "has_folder");
   lua_pushinteger(L, LAMPAR_WORLD_MAX);
   lua_setfield(L, -2, "world_max");
   lua_call(L, 1, 1);
@@ -220,7 +265,7 @@ static int read_spec(lua_State *L) {
   lua_pushstring(L, r->path);
   run_file(L, r, r->path, TEXTS, ENVIRONMENT);
   lua_call(L, 2, 1);
-  copy_spec(L, r->spec);
+  copy_spec(L, r, r->spec);
   return 0;
 }
 
@@ -246,6 +291,14 @@ lampar_status lampar_spec_read_text(const char *name, const char *text, lampar_s
 void lampar_spec_free(lampar_spec *spec) {
   for (size_t i = 0; i < spec->width_count; ++i) free(spec->widths[i].model);
   for (size_t i = 0; i < spec->default_count; ++i) free(spec->defaults[i]);
+  for (size_t i = 0; i < spec->epilogue_count; ++i) {
+    free(spec->epilogues[i].text);
+    free(spec->epilogues[i].where);
+  }
+  free(spec->epilogues);
+  free(spec->weight_dtype);
+  free(spec->stages);
+  free(spec->stages_folder);
   free(spec->widths);
   free(spec->defaults);
   *spec = (lampar_spec){0};

@@ -20,6 +20,12 @@ typedef struct lampar_width {
   char *model; /* whose width it is; NULL: given as a number */
 } lampar_width;
 
+/* A list of stages. Which stages and options there are is up to the stage files; the plan asks them. */
+typedef struct lampar_spec_epilogue {
+  char *text;  /* "residual+rmsnorm.weight=f32", options in order of their names; "": plain */
+  char *where; /* "x.lua:7: epilogue[2]", for messages */
+} lampar_spec_epilogue;
+
 /* Plain data, owned by the struct. Lists are in the order of the file, without duplicates; but two
  * models may have the same width. */
 typedef struct lampar_spec {
@@ -34,6 +40,12 @@ typedef struct lampar_spec {
   size_t width_count;
   uint32_t rows;  /* most rows of a row kernel's call */
   uint64_t bytes; /* largest flat message; 0: rows x largest width x element size */
+  lampar_spec_epilogue *epilogues; /* at least one */
+  size_t epilogue_count;
+  uint32_t rounding;   /* lampar_rounding of all epilogues */
+  char *weight_dtype;  /* default of the stages' weight options; NULL: each stage's own */
+  char *stages;        /* folder of the spec's own stages, beside the spec; NULL: none */
+  char *stages_folder; /* the same, as it is opened */
   bool needs_nvlink;
   uint32_t trigger;     /* enum lampar_trigger */
   uint32_t watchdog_ms; /* bound of a wait; 0: none */

@@ -143,8 +143,8 @@ static lampar_status compile_statement(compiler *c, int indent, span statement) 
   if (turns || balance < 0) LAMPAR_TRY(close_block(c, indent, word));
   else LAMPAR_TRY(place_line(c, indent));
 
-  if (is_word(word, "part"))
-    fprintf(c->out, "_part(%d)%.*s", indent - removed(c), (int)(statement.end - word.end),
+  if (is_word(word, "part") || is_word(word, "emit"))
+    fprintf(c->out, "_%.4s(%d)%.*s", word.at, indent - removed(c), (int)(statement.end - word.end),
             word.end);
   else fprintf(c->out, "%.*s", (int)(statement.end - statement.at), statement.at);
   return balance > 0 || (turns && balance == 0) ? open_block(c, indent) : LAMPAR_OK;
@@ -179,7 +179,7 @@ static const char *find_brace(const char *at, const char *end) {
  */
 static lampar_status compile_text(compiler *c, int indent, span text) {
   LAMPAR_TRY(place_line(c, indent));
-  fprintf(c->out, "_emit(%d, ", c->line);
+  fprintf(c->out, "_line(%d, ", c->line);
   text.at += removed(c);
   for (;;) {
     const char *dollar = memchr(text.at, '$', (size_t)(text.end - text.at));
@@ -213,7 +213,7 @@ static lampar_status compile_line(compiler *c, span text) {
     return refuse(c, "blanks at the end of the line");
   if (first < text.end && *first == '\t') return refuse(c, "a tab at the start of the line");
   if (first == text.end) {
-    fprintf(c->out, "_emit(%d, \"\")", c->line);
+    fprintf(c->out, "_line(%d, \"\")", c->line);
     return LAMPAR_OK;
   }
   const char next = first + 1 < text.end ? first[1] : '\0';
@@ -229,7 +229,7 @@ lampar_status lampar_template_compile(const char *name, const char *text, size_t
   compiler c = {.name = name, .out = open_memstream(&bytes, chunk_size)};
   if (!c.out) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
   lampar_status status = LAMPAR_OK;
-  fputs("local _emit, _part = ... ", c.out);
+  fputs("local _line, _part, _emit = ... ", c.out);
   for (const char *at = text, *end = text + size; status == LAMPAR_OK && at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     ++c.line;

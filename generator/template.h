@@ -8,11 +8,13 @@
 
 /* In a template, a line whose first character is `$` is Lua and leaves nothing behind, ${expr} in
  * any other line is its value, $$ is a dollar, $-- is a remark. The body of a block is indented,
- * and loses that indentation. `$part "x"` inserts another template.
+ * and loses that indentation. `$part "x"` inserts another template, `$emit(step)` a text that is
+ * there already.
  *
- * Line n of the chunk is line n of the template. The chunk is called with two functions:
- *   emit(line, indent, literal [, value, expression, literal] ...)   one line of output
- *   part(indent)(name)                                               a part, indented
+ * Line n of the chunk is line n of the template. The chunk is called with three functions:
+ *   line(line, literal [, value, expression, literal] ...)   one line of output
+ *   part(indent)(name)                                       a part, indented
+ *   emit(indent)(block)                                      lines of a block, indented
  * `name` is what messages call the template. The caller frees `chunk`. Errors: ARGUMENT (the
  * sentence starts with name:line), SYSTEM. */
 lampar_status lampar_template_compile(const char *name, const char *text, size_t size, char **chunk,

@@ -1,5 +1,6 @@
 #include "template_text.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,5 +42,41 @@ lampar_status lampar_template_read(const char *folder, const char *name, char **
   LAMPAR_TRY(lampar_file_read(path, FILE_BYTES_MAX, text, size));
   const lampar_status status = read ? lampar_files_add(read, path) : LAMPAR_OK;
   if (status != LAMPAR_OK) free(*text);
+  return status;
+}
+
+/* Adds "NAME" of "NAME.cu.in"; other files are no stages. */
+static lampar_status add_name(const char *file, lampar_files *names) {
+  static const char suffix[] = ".cu.in";
+  const size_t length = strlen(file), tail = sizeof suffix - 1;
+  if (length <= tail || strcmp(file + length - tail, suffix) != 0) return LAMPAR_OK;
+  char *name = strndup(file, length - tail);
+  if (!name) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", file);
+  const lampar_status status = lampar_files_add(names, name);
+  free(name);
+  return status;
+}
+
+static lampar_status add_embedded_names(const char *under, lampar_files *names) {
+  const size_t length = under ? strlen(under) : 0;
+  for (const lampar_embedded_text *text = lampar_embedded_templates; text->name; ++text) {
+    const char *file = text->name;
+    if (under && (strncmp(file, under, length) != 0 || file[length] != '/')) continue;
+    if (under) file += length + 1;
+    if (!strchr(file, '/')) LAMPAR_TRY(add_name(file, names));
+  }
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_template_names(const char *folder, const char *under, lampar_files *names) {
+  if (!folder) return add_embedded_names(under, names);
+  char path[PATH_MAX];
+  if (!make_path(folder, under ? under : ".", path)) return LAMPAR_OK;
+  DIR *open = opendir(path);
+  if (!open) return LAMPAR_OK;
+  lampar_status status = LAMPAR_OK;
+  for (const struct dirent *entry; status == LAMPAR_OK && (entry = readdir(open));)
+    status = add_name(entry->d_name, names);
+  closedir(open);
   return status;
 }

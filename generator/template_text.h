@@ -15,4 +15,8 @@ bool lampar_template_exists(const char *folder, const char *name);
 lampar_status lampar_template_read(const char *folder, const char *name, char **text, size_t *size,
                                    lampar_files *read);
 
+/* Adds the names NAME of the files NAME.cu.in that lie in `under` ("epilogues"; NULL: in the folder
+ * itself). A folder that is not there has none. Errors: SYSTEM. */
+lampar_status lampar_template_names(const char *folder, const char *under, lampar_files *names);
+
 #endif

@@ -15,6 +15,7 @@
 
 typedef struct arguments {
   const char *spec, *output, *archs, *templates;
+  const char *stages; /* folder of the spec's own; NULL: none */
   unsigned jobs; /* 0: not given */
   lampar_nvrtc_options compiler;
   bool only_prepare;
@@ -124,24 +125,26 @@ static lampar_status make_files_absolute(const lampar_files *files, lampar_files
 static lampar_status make_ninja_text(const arguments *given, const lampar_plan *plan,
                                      const lampar_files *read, const lampar_nvrtc *nvrtc,
                                      char **text) {
-  char templates[PATH_MAX], tool[PATH_MAX];
-  LAMPAR_TRY(lampar_template_folder(given->templates, templates));
+  char tool[PATH_MAX];
   if (realpath("/proc/self/exe", tool) == NULL)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "/proc/self/exe does not say where lampar is");
   lampar_ninja_file facts = {
       .tool = tool,
-      .templates = templates,
+      .templates = given->templates,
       .nvrtc = lampar_nvrtc_path(nvrtc),
       .archs = given->archs,
       .line_info = given->compiler.line_info,
   };
-  char *spec = NULL;
+  char *spec = NULL, *stages = NULL;
   lampar_status status = make_absolute(given->spec, &spec);
+  if (status == LAMPAR_OK && given->stages != NULL) status = make_absolute(given->stages, &stages);
   facts.spec = spec;
+  facts.stages = stages;
   if (status == LAMPAR_OK) status = make_files_absolute(read, &facts.spec_files);
   if (status == LAMPAR_OK) status = lampar_ninja_file_make(plan, &facts, text);
   lampar_files_free(&facts.spec_files);
   free(spec);
+  free(stages);
   return status;
 }
 
@@ -199,12 +202,16 @@ lampar_status lampar_verb_build(int argc, char **argv, bool *passed) {
       NULL,    NULL,  NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 
+  char templates[PATH_MAX];
   lampar_spec spec = {0};
   lampar_plan plan = {0};
   lampar_files read = {0};
   lampar_status status = lampar_spec_read(given.spec, &spec, &read);
   if (status == LAMPAR_OK && given.archs != NULL) status = narrow(&spec, given.archs);
-  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, &plan);
+  if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
+  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, &read);
+  given.templates = templates;
+  given.stages = spec.stages_folder;
   if (status == LAMPAR_OK) status = build(&given, &plan, &read);
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);

@@ -1,21 +1,25 @@
 #include <argp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "plan.h"
+#include "template_folder.h"
 #include "verbs.h"
 
 typedef struct arguments {
-  const char *spec;
+  const char *spec, *templates;
   bool json, explain;
 } arguments;
 
-enum { OPTION_JSON = 256, OPTION_EXPLAIN };
+enum { OPTION_JSON = 256, OPTION_EXPLAIN, OPTION_TEMPLATES };
 
 static const struct argp_option options[] = {
     {"json", OPTION_JSON, NULL, 0, "Print the plan as JSON, as `lampar build` keeps it", 0},
     {"explain", OPTION_EXPLAIN, NULL, 0,
      "Print also every default taken, every combination dropped and why, and the workspace", 0},
+    {"templates", OPTION_TEMPLATES, "FOLDER", 0,
+     "The folder of the templates, instead of LAMPAR_TEMPLATES or lampar's own", 0},
     {0},
 };
 
@@ -24,6 +28,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
   case OPTION_JSON: given->json = true; return 0;
   case OPTION_EXPLAIN: given->explain = true; return 0;
+  case OPTION_TEMPLATES: given->templates = value; return 0;
   case ARGP_KEY_ARG:
     if (state->arg_num > 0) argp_error(state, "one SPEC at a time");
     given->spec = value;
@@ -67,11 +72,13 @@ lampar_status lampar_verb_plan(int argc, char **argv, bool *passed) {
                             NULL,    NULL,  NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 
+  char templates[PATH_MAX];
   lampar_spec spec = {0};
   lampar_plan plan = {0};
   lampar_files read = {0};
   lampar_status status = lampar_spec_read(given.spec, &spec, &read);
-  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, &plan);
+  if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
+  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, NULL);
   if (status == LAMPAR_OK) status = print_plan(&given, &spec, &plan);
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);

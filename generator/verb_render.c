@@ -1,4 +1,5 @@
 #include <argp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "verbs.h"
 
 typedef struct arguments {
-  const char *plan, *name, *output, *depfile, *templates;
+  const char *plan, *name, *output, *depfile, *templates, *stages;
   lampar_render_options render;
 } arguments;
 
-enum { OPTION_DEPFILE = 256, OPTION_LINE_DIRECTIVES, OPTION_TEMPLATES };
+enum { OPTION_DEPFILE = 256, OPTION_LINE_DIRECTIVES, OPTION_TEMPLATES, OPTION_STAGES };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "The source to write; without it, standard output", 0},
@@ -25,6 +26,9 @@ static const struct argp_option options[] = {
      "Let the compiler's messages point at the templates", 0},
     {"templates", OPTION_TEMPLATES, "FOLDER", 0,
      "The folder of the templates, instead of LAMPAR_TEMPLATES or lampar's own", 0},
+    {"stages", OPTION_STAGES, "FOLDER", 0,
+     "The folder of the spec's own stages, instead of the one that the plan names, beside the plan",
+     0},
     {0},
 };
 
@@ -35,6 +39,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_DEPFILE: given->depfile = value; return 0;
   case OPTION_LINE_DIRECTIVES: given->render.line_directives = true; return 0;
   case OPTION_TEMPLATES: given->templates = value; return 0;
+  case OPTION_STAGES: given->stages = value; return 0;
   case ARGP_KEY_ARG:
     if (state->arg_num == 0) given->plan = value;
     else if (state->arg_num == 1) given->name = value;
@@ -102,6 +107,31 @@ static lampar_status write_source(const arguments *given, const char *source,
   return lampar_output_file_write(given->output, source, strlen(source));
 }
 
+/* The plan names the folder as the spec does, which lies elsewhere after a build; --stages says
+ * where. */
+static lampar_status stages_folder(const arguments *given, const lampar_plan *plan,
+                                   char folder[PATH_MAX]) {
+  const char *const slash = strrchr(given->plan, '/');
+  const int before = slash != NULL ? (int)(slash + 1 - given->plan) : 0;
+  const int length = given->stages != NULL
+                         ? snprintf(folder, PATH_MAX, "%s", given->stages)
+                         : snprintf(folder, PATH_MAX, "%.*s%s", before, given->plan, plan->stages);
+  if (length > 0 && length < PATH_MAX) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: the path of its stages is too long", given->plan);
+}
+
+static lampar_status render(const arguments *given, const lampar_plan *plan,
+                            const lampar_variant *variant, char **source, lampar_files *read) {
+  char templates[PATH_MAX], folder[PATH_MAX];
+  lampar_own_stages own = {0};
+  LAMPAR_TRY(lampar_template_folder(given->templates, templates));
+  if (plan->stages != NULL) {
+    LAMPAR_TRY(stages_folder(given, plan, folder));
+    own = (lampar_own_stages){folder, plan->stages};
+  }
+  return lampar_render(templates, &own, variant, &given->render, source, read);
+}
+
 lampar_status lampar_verb_render(int argc, char **argv, bool *passed) {
   (void)passed;
   arguments given = {0};
@@ -110,16 +140,13 @@ lampar_status lampar_verb_render(int argc, char **argv, bool *passed) {
       NULL,    NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 
-  char templates[PATH_MAX];
   lampar_plan plan = {0};
   lampar_files read = {0};
   char *source = NULL;
   const lampar_variant *variant = NULL;
   lampar_status status = lampar_plan_read(given.plan, &plan);
   if (status == LAMPAR_OK) status = find_variant(given.plan, &plan, given.name, &variant);
-  if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
-  if (status == LAMPAR_OK)
-    status = lampar_render(templates, variant, &given.render, &source, &read);
+  if (status == LAMPAR_OK) status = render(&given, &plan, variant, &source, &read);
   if (status == LAMPAR_OK) status = write_source(&given, source, &read);
   free(source);
   lampar_files_free(&read);

@@ -1,42 +1,141 @@
 -- How many kernels a key gets, and the shape of each. Geometry never changes a result's bits.
 --
--- A straight kernel has one warp for every mailbox and no loop, which is the fastest while the blocks
--- fit on the device. The looping one takes everything, also where several ranks share a device.
-local mailbox_bytes = 512
+-- A straight kernel has one warp for every vector (a warp-wide 512 bytes, one mailbox) and no loop,
+-- which is the fastest while the blocks fit on the device. The looping one takes everything, also
+-- where several ranks share a device.
+local vector_bytes = 512
+local warps_max = 32 -- of a block
+local cluster_max = 8
 
 local rules = {
-  straight = {
-    { threads = 128, mailboxes = 8192 },
-  },
+  straight = { threads = 128, vectors = 8192 },
   looping = { threads = 256 },
+  cluster_rows = 64, -- more rows than these fill the device with one block each
 }
 
--- arch "sm_90", world, dtype "bf16", hidden in elements (0: flat), element_bytes, most rows of a call
--- (row kernels), most bytes of a call (flat) -> list of { threads, looping, rows, bytes }, the limits
--- ascending. Rows are 0 for flat kernels.
+-- The emulated device is small: there a looping kernel loops after a few rows, which is what its tests
+-- are for.
+local emulated = {
+  straight = { threads = 64, vectors = 16 },
+  looping = { threads = 64 },
+  cluster_rows = 2,
+}
+
+-- The largest message, in KiB, that one-shot moves faster than two-shot: it moves world - 1 messages
+-- where two-shot moves 2 (world - 1) / world. The limits that SGLang measured for kernels that push
+-- and run in graphs, on H200 and on B200. A world between two of them takes the larger one's.
+local kib = 1024
+local hopper = { [3] = 1280, [4] = 384, [5] = 192, [8] = 128, [16] = 128 }
+local blackwell = { [4] = 1152, [8] = 512, [16] = 256 }
+local families = { sm_100 = blackwell, sm_103 = blackwell }
+
+local function oneshot_limit(arch, world)
+  if world < 3 then
+    return math.maxinteger -- two-shot would move as much, twice
+  end
+  local limits = families[arch] or hopper
+  while not limits[world] do
+    world = world + 1
+  end
+  return limits[world] * kib
+end
+
+local function has_clusters(arch)
+  return arch ~= "sm_80" and arch ~= "sm_89"
+end
+
+local function shape(cluster, row_vectors)
+  local of_block = row_vectors // cluster
+  local vectors = (of_block + warps_max - 1) // warps_max
+  return { cluster = cluster, threads = 32 * ((of_block + vectors - 1) // vectors), vectors = vectors }
+end
+
+-- A row over several blocks is over sooner than in one: blocks of four warps, or of as few more as
+-- there are blocks for. A row is shared out evenly.
+local function cluster_shape(arch, row_vectors)
+  if not has_clusters(arch) then
+    return shape(1, row_vectors)
+  end
+  local best = 1
+  for cluster = 2, cluster_max do
+    if row_vectors % cluster == 0 and row_vectors // cluster >= 4 then
+      best = cluster
+    end
+  end
+  return shape(best, row_vectors)
+end
+
+-- The shapes of a fused kernel, each with the most rows that a straight one of it takes.
+local function fused_shapes(arch, row_vectors, own)
+  local wide, one_block = cluster_shape(arch, row_vectors), shape(1, row_vectors)
+  local rows = own.straight.vectors // row_vectors
+  if row_vectors > warps_max or wide.cluster == 1 then
+    wide.takes, wide.looping = rows, wide
+    return { wide }, wide
+  end
+  wide.takes, one_block.takes = own.cluster_rows, rows
+  return { wide, one_block }, one_block
+end
+
+-- key: arch "sm_90", algorithms that are allowed, by name; world; hidden in elements (0: flat),
+-- element_bytes; is_fused; rows: most of a call (row kernels), bytes: most of a call (flat).
+-- Gives a list of { algorithm, threads, cluster, vectors, looping, rows, bytes }, the limits
+-- ascending, rows 0 for flat kernels; and whether two-shot was wanted and not allowed.
 return function(key)
   local row_bytes = key.hidden * key.element_bytes
-  local row_mailboxes = (row_bytes + mailbox_bytes - 1) // mailbox_bytes
+  local row_vectors = (row_bytes + vector_bytes - 1) // vector_bytes
+  local own = key.arch == "emu" and emulated or rules
   local kernels = {}
 
-  local function add(threads, looping, limit)
-    local kernel = { threads = threads, looping = looping, rows = 0, bytes = limit }
+  local straight, looping
+  if key.is_fused then
+    straight, looping = fused_shapes(key.arch, row_vectors, own)
+  else
+    local vectors = own.straight.vectors
+    straight = { {
+      threads = own.straight.threads, cluster = 1, vectors = 1,
+      takes = key.hidden > 0 and vectors // row_vectors or vectors * vector_bytes,
+    } }
+    looping = { threads = own.looping.threads, cluster = 1, vectors = 1 }
+  end
+
+  local function add(algorithm, chosen, loops, limit)
+    local kernel = {
+      algorithm = algorithm, threads = chosen.threads, cluster = chosen.cluster, vectors = chosen.vectors,
+      looping = loops, rows = 0, bytes = limit,
+    }
     if key.hidden > 0 then
       kernel.rows, kernel.bytes = limit, limit * row_bytes
     end
     kernels[#kernels + 1] = kernel
   end
 
-  local limit = key.hidden > 0 and key.rows or key.bytes
-  local covered = 0
-  for _, rule in ipairs(rules.straight) do
-    local takes = key.hidden > 0 and rule.mailboxes // row_mailboxes or rule.mailboxes * mailbox_bytes
-    takes = math.min(takes, limit)
-    if takes > covered then
-      add(rule.threads, 0, takes)
-      covered = takes
+  -- Kernels for calls that are larger than `covered`, up to `limit`; both in rows, or bytes if flat.
+  local function cover(algorithm, covered, limit)
+    for _, chosen in ipairs(straight) do
+      local takes = math.min(chosen.takes, limit)
+      if takes > covered then
+        add(algorithm, chosen, 0, takes)
+        covered = takes
+      end
     end
+    add(algorithm, looping, 1, limit)
   end
-  add(rules.looping.threads, 1, limit)
-  return kernels
+
+  local limit = key.hidden > 0 and key.rows or key.bytes
+  if key.algorithms.alone then
+    add("alone", looping, 1, limit)
+    return kernels, false
+  end
+  local oneshot = oneshot_limit(key.arch, key.world)
+  if key.hidden > 0 then
+    oneshot = math.max(oneshot // row_bytes, 1)
+  end
+  if oneshot >= limit or not key.algorithms.twoshot then
+    cover("oneshot", 0, limit)
+    return kernels, oneshot < limit
+  end
+  cover("oneshot", 0, oneshot)
+  cover("twoshot", oneshot, limit)
+  return kernels, false
 end

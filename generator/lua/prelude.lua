@@ -36,8 +36,8 @@ local function describe(value)
   return "a " .. kind
 end
 
--- known.texts: the texts of the files by their paths, as they are read. known.archs, known.dtypes:
--- names.
+-- known.texts: the texts of the files by their paths, as they are read. known.archs, known.dtypes,
+-- known.roundings: names. known.has_folder(name): whether it lies beside the spec.
 return function(known)
   local chosen_models, finished = {}, {}
 
@@ -78,7 +78,7 @@ return function(known)
 
   -- One field of a file: its name and place, for messages.
   local function at(path, line, name)
-    local field = { name = name }
+    local field = { name = name, place = path .. ":" .. line .. ": " .. name }
 
     function field.fail(form, ...)
       fail(path, line, "%s" .. form, name, ...)
@@ -187,34 +187,94 @@ return function(known)
     return result
   end
 
-  local function stages(field, value)
-    if type(value) ~= "table" then
-      field.wrong(value, "a list of stages, {} for the plain all-reduce")
-    end
-    for i, stage in ipairs(value) do
-      if type(stage) ~= "string" then
-        field.item(i).wrong(stage, "the name of a stage")
+  -- One stage as text, "rmsnorm.weight=f32"; which options there are is up to the stage's file.
+  local function stage_text(field, value)
+    local name, options = value, {}
+    if type(value) == "table" and not chosen_models[value] then
+      name = value[1]
+      for key in pairs(value) do
+        if key ~= 1 and type(key) ~= "string" then
+          field.fail(" is a table with more than a name; options have names: { \"rmsnorm\", offset = 1 }")
+        end
       end
-      field.fail(": unknown stage %q; stages are files of templates/epilogues, and there is none yet; "
-                 .. "{} is the plain all-reduce", stage)
+      options = value
     end
-    if next(value) ~= nil then
-      field.fail(" is a table with names or gaps; it should be a list of stages")
+    if type(name) ~= "string" then
+      field.wrong(value, "the name of a stage, or { \"name\", option = value }")
+    elseif not string.find(name, "^[a-z0-9_]+$") then
+      field.wrong(name, "the name of a stage: a-z, 0-9 and '_'")
     end
+    local text = name
+    for _, option in ipairs(sorted_keys(options)) do
+      local setting = options[option]
+      if option ~= 1 then
+        if not string.find(option, "^[a-z0-9_]+$") then
+          field.fail(": %s is not the name of an option: a-z, 0-9 and '_'", option)
+        elseif math.type(setting) ~= "integer"
+               and (type(setting) ~= "string" or not string.find(setting, "^[%w_]+$")) then
+          field.fail(": %s is %s; it should be an integer or a word", option, describe(setting))
+        end
+        text = text .. "." .. option .. "=" .. setting
+      end
+    end
+    return text, name
   end
 
-  local function epilogues(field, value)
-    for i, list in ipairs(field.list(value, "stage lists, such as { {} }")) do
-      stages(field.item(i), list)
-      if i > 1 then
-        field.fail(" has {} twice; leave one out")
-      end
+  local function epilogue_text(field, value)
+    if type(value) ~= "table" or chosen_models[value] then
+      field.wrong(value, "a list of stages, {} for the plain all-reduce")
     end
+    local texts, seen, count = {}, {}, 0
+    for _ in pairs(value) do
+      count = count + 1
+    end
+    for i = 1, count do
+      if value[i] == nil then
+        field.fail(" is a table with names or gaps; it should be a list of stages, such as { \"rmsnorm\" } or "
+                   .. "{ { \"rmsnorm\", offset = 1 } }")
+      end
+      local text, name = stage_text(field.item(i), value[i])
+      if seen[name] then
+        field.fail(" has %s twice; a stage acts once", name)
+      end
+      seen[name], texts[i] = true, text
+    end
+    return table.concat(texts, "+")
+  end
+
+  local function epilogues(field, value, has_hidden)
+    local result, seen = {}, {}
+    for i, list in ipairs(field.list(value, "stage lists, such as { {} }")) do
+      local item = field.item(i)
+      local text = epilogue_text(item, list)
+      if seen[text] then
+        field.fail(" has %s twice; leave one out", text == "" and "{}" or text)
+      elseif text ~= "" and not has_hidden then
+        item.fail(" has stages, which work on rows, and the spec has no rows; add hidden")
+      end
+      seen[text] = true
+      result[i] = { text = text, where = item.place }
+    end
+    return result
+  end
+
+  local function stage_folder(field, value)
+    if type(value) ~= "string" or value == "" or string.sub(value, 1, 1) == "/" or string.find(value, "..", 1, true)
+       or #value > 63 then
+      field.wrong(value, "a folder beside the spec, in at most 63 characters without '..'")
+    elseif not known.has_folder(value) then
+      field.fail(": there is no folder %s beside the spec", value)
+    end
+    return value
+  end
+
+  local function weight_dtypes()
+    return { "same", table.unpack(known.dtypes) }
   end
 
   local names = {
-    "name", "arch", "world", "dtype", "hidden", "rows", "bytes", "epilogue", "topology", "pdl",
-    "watchdog_ms",
+    "name", "arch", "world", "dtype", "hidden", "rows", "bytes", "epilogue", "rounding",
+    "weight_dtype", "stages", "topology", "pdl", "watchdog_ms",
   }
 
   local function spec(path, line, given, ...)
@@ -280,10 +340,32 @@ return function(known)
       default "bytes = rows x largest hidden x element size"
     end
 
+    local has_stages = false
     if given.epilogue ~= nil then
-      epilogues(place "epilogue", given.epilogue)
+      result.epilogues = epilogues(place "epilogue", given.epilogue, given.hidden ~= nil)
+      for _, epilogue in ipairs(result.epilogues) do
+        has_stages = has_stages or epilogue.text ~= ""
+      end
     else
+      result.epilogues = { { text = "", where = path .. ":" .. line .. ": epilogue" } }
       default "epilogue = { {} }"
+    end
+
+    result.rounding = "unfused"
+    if given.rounding ~= nil then
+      result.rounding = place("rounding").one_of(given.rounding, known.roundings, "rounding")
+    elseif has_stages then
+      default "rounding = \"unfused\""
+    end
+
+    if given.weight_dtype ~= nil then
+      result.weight_dtype = place("weight_dtype").one_of(given.weight_dtype, weight_dtypes(), "dtype of weights")
+    elseif has_stages then
+      default "weight_dtype = \"same\""
+    end
+
+    if given.stages ~= nil then
+      result.stages = stage_folder(place "stages", given.stages)
     end
 
     local topology = given.topology

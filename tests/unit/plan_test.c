@@ -21,7 +21,7 @@ static lampar_status plan_text(const char *text, lampar_spec *spec, lampar_plan 
   if (lampar_spec_read(path, spec, &read) != LAMPAR_OK) fail_msg("%s", lampar_last_error());
   lampar_files_free(&read);
   scratch_close(&s);
-  return lampar_plan_make(spec, plan);
+  return lampar_plan_make(spec, LAMPAR_TEMPLATES, plan, NULL);
 }
 
 /* The plan of a spec with these fields besides name. */

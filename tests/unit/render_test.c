@@ -14,15 +14,20 @@
 #include "render.h"
 #include "scratch.h"
 
-#define PARAMS "$params \"arch world dtype hidden looping threads trigger watchdog_ms\"\n"
+#define PARAMS                                                                                     \
+  "$params \"arch world dtype hidden looping threads trigger watchdog_ms algorithm rounding "       \
+  "cluster vectors epilogue\"\n"
 
 static const lampar_variant row = {.arch = 90,
+                                   .algorithm = LAMPAR_ONESHOT,
                                    .world = 2,
                                    .dtype = LAMPAR_BF16,
                                    .hidden = 64,
                                    .rows_limit = 8,
                                    .bytes_limit = 1024,
                                    .threads = 128,
+                                   .cluster = 1,
+                                   .vectors = 1,
                                    .trigger = LAMPAR_TRIGGER_EARLY,
                                    .watchdog_ms = 5};
 
@@ -36,7 +41,7 @@ static void gives(const scratch *s, const lampar_variant *variant, bool lines,
   char *source;
   lampar_files read = {0};
   const lampar_render_options options = {.line_directives = lines};
-  if (lampar_render(s->folder, variant, &options, &source, &read) != LAMPAR_OK)
+  if (lampar_render(s->folder, NULL, variant, &options, &source, &read) != LAMPAR_OK)
     fail_msg("%s", lampar_last_error());
   assert_string_equal(source, expected);
   free(source);
@@ -55,7 +60,7 @@ static void alone_gives(const char *text, const char *expected) {
 static void fails(const scratch *s, const char *message) {
   char *source;
   lampar_files read = {0};
-  assert_int_equal(lampar_render(s->folder, &row, NULL, &source, &read), LAMPAR_ERROR_ARGUMENT);
+  assert_int_equal(lampar_render(s->folder, NULL, &row, NULL, &source, &read), LAMPAR_ERROR_ARGUMENT);
   assert_string_equal(lampar_last_error(), message);
   lampar_files_free(&read);
 }
@@ -146,7 +151,7 @@ static void test_files_read(void **state) {
   put(&s, "parts/b.cuh.in", "b\n");
   char *source;
   lampar_files read = {0};
-  assert_int_equal(lampar_render(s.folder, &row, NULL, &source, &read), LAMPAR_OK);
+  assert_int_equal(lampar_render(s.folder, NULL, &row, NULL, &source, &read), LAMPAR_OK);
   assert_string_equal(source, "b\na\nb\n");
   static const char *const names[] = {"oneshot.cu.in", "parts/b.cuh.in", "parts/ptx/a.cuh.in"};
   assert_int_equal(read.count, 3);
@@ -193,7 +198,7 @@ static void test_missing_folder(void **state) {
   (void)state;
   char *source;
   lampar_files read = {0};
-  assert_int_not_equal(lampar_render("/nowhere", &row, NULL, &source, &read), LAMPAR_OK);
+  assert_int_not_equal(lampar_render("/nowhere", NULL, &row, NULL, &source, &read), LAMPAR_OK);
   assert_string_equal(lampar_last_error(),
                       "/nowhere/oneshot.cu.in: cannot be read: No such file or directory");
   assert_int_equal(read.count, 0);
@@ -258,7 +263,7 @@ static void test_real_templates(void **state) {
     lampar_variant_name(&variant, name);
     char *source;
     lampar_files read = {0};
-    if (lampar_render(LAMPAR_TEMPLATES, &variant, NULL, &source, &read) != LAMPAR_OK)
+    if (lampar_render(LAMPAR_TEMPLATES, NULL, &variant, NULL, &source, &read) != LAMPAR_OK)
       fail_msg("%s: %s", name, lampar_last_error());
     check_source(name, source);
     free(source);
@@ -274,12 +279,12 @@ static void test_same_bytes(void **state) {
     scratch_open(&s);
     char *first, *second;
     lampar_files read = {0};
-    assert_int_equal(lampar_render(LAMPAR_TEMPLATES, &row, &options, &first, &read), LAMPAR_OK);
-    assert_int_equal(lampar_render(LAMPAR_TEMPLATES, &row, &options, &second, &read), LAMPAR_OK);
+    assert_int_equal(lampar_render(LAMPAR_TEMPLATES, NULL, &row, &options, &first, &read), LAMPAR_OK);
+    assert_int_equal(lampar_render(LAMPAR_TEMPLATES, NULL, &row, &options, &second, &read), LAMPAR_OK);
     assert_string_equal(first, second);
     free(second);
     copy_templates(&read, &s);
-    assert_int_equal(lampar_render(s.folder, &row, &options, &second, &read), LAMPAR_OK);
+    assert_int_equal(lampar_render(s.folder, NULL, &row, &options, &second, &read), LAMPAR_OK);
     assert_string_equal(first, second);
     assert_int_equal(strstr(first, "#line ") != NULL, lines);
     free(first);

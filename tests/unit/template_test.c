@@ -10,7 +10,7 @@
 #include "error.h"
 #include "template.h"
 
-#define HEAD "local _emit, _part = ... "
+#define HEAD "local _line, _part, _emit = ... "
 
 static void gives(const char *text, const char *expected) {
   char *chunk;
@@ -33,19 +33,19 @@ static void fails(const char *text, const char *message) {
 static void test_text(void **state) {
   (void)state;
   gives("", HEAD);
-  gives("a\n\n  b\n", HEAD "_emit(1, \"a\")\n_emit(2, \"\")\n_emit(3, \"  b\")\n");
-  gives("no newline at the end", HEAD "_emit(1, \"no newline at the end\")\n");
-  gives("say \"x\\n\"\n", HEAD "_emit(1, \"say \\\"x\\\\n\\\"\")\n");
+  gives("a\n\n  b\n", HEAD "_line(1, \"a\")\n_line(2, \"\")\n_line(3, \"  b\")\n");
+  gives("no newline at the end", HEAD "_line(1, \"no newline at the end\")\n");
+  gives("say \"x\\n\"\n", HEAD "_line(1, \"say \\\"x\\\\n\\\"\")\n");
 }
 
 static void test_values(void **state) {
   (void)state;
-  gives("a ${b} c\n", HEAD "_emit(1, \"a \", (b), \"b\", \" c\")\n");
-  gives("${a}${b}\n", HEAD "_emit(1, \"\", (a), \"a\", \"\", (b), \"b\", \"\")\n");
+  gives("a ${b} c\n", HEAD "_line(1, \"a \", (b), \"b\", \" c\")\n");
+  gives("${a}${b}\n", HEAD "_line(1, \"\", (a), \"a\", \"\", (b), \"b\", \"\")\n");
   gives("${f{1, {2}}} ${\"}\"} ${'}'} ${[[}]]}\n",
-        HEAD "_emit(1, \"\", (f{1, {2}}), \"f{1, {2}}\", \" \", (\"}\"), \"\\\"}\\\"\", \" \", "
+        HEAD "_line(1, \"\", (f{1, {2}}), \"f{1, {2}}\", \" \", (\"}\"), \"\\\"}\\\"\", \" \", "
              "('}'), \"'}'\", \" \", ([[}]]), \"[[}]]\", \"\")\n");
-  gives("$$ 5 and a$$b\n", HEAD "_emit(1, \"\" .. \"$\" .. \" 5 and a\" .. \"$\" .. \"b\")\n");
+  gives("$$ 5 and a$$b\n", HEAD "_line(1, \"\" .. \"$\" .. \" 5 and a\" .. \"$\" .. \"b\")\n");
   fails("\na ${b\n", "t.in:2: ${ is not closed on its line");
   fails("${\"}\n", "t.in:1: ${ is not closed on its line");
   fails("a $b\n",
@@ -54,26 +54,26 @@ static void test_values(void **state) {
 
 static void test_statements(void **state) {
   (void)state;
-  gives("$-- a remark: if for do\n$x = 1\nb\n", HEAD "\nx = 1\n_emit(3, \"b\")\n");
+  gives("$-- a remark: if for do\n$x = 1\nb\n", HEAD "\nx = 1\n_line(3, \"b\")\n");
   gives("$part \"x\"\n  $part(a and \"b\" or \"c\") -- one of them\n",
         HEAD "_part(0) \"x\"\n_part(2)(a and \"b\" or \"c\") -- one of them\n");
   gives("$x = \"end\" -- end\n$y = [[ if ]]\na\n",
-        HEAD "x = \"end\" -- end\ny = [[ if ]]\n_emit(3, \"a\")\n");
+        HEAD "x = \"end\" -- end\ny = [[ if ]]\n_line(3, \"a\")\n");
   gives("$local function f(a) return a end\nb\n",
-        HEAD "local function f(a) return a end\n_emit(2, \"b\")\n");
+        HEAD "local function f(a) return a end\n_line(2, \"b\")\n");
 }
 
 static void test_blocks(void **state) {
   (void)state;
   gives("$if a then\n  b\n    c\n\n$elseif d then\n    e\n$else\n  f\n$end\ng\n",
-        HEAD "if a then\n_emit(2, \"b\")\n_emit(3, \"  c\")\n_emit(4, \"\")\nelseif d then\n"
-             "_emit(6, \"e\")\nelse\n_emit(8, \"f\")\nend\n_emit(10, \"g\")\n");
+        HEAD "if a then\n_line(2, \"b\")\n_line(3, \"  c\")\n_line(4, \"\")\nelseif d then\n"
+             "_line(6, \"e\")\nelse\n_line(8, \"f\")\nend\n_line(10, \"g\")\n");
   gives("{\n  $for i = 1, 2 do\n    $if a then\n      b\n    $end\n    $part \"c\"\n  $end\n}\n",
         HEAD
-        "_emit(1, \"{\")\nfor i = 1, 2 do\nif a then\n_emit(4, \"  b\")\nend\n_part(2) \"c\"\nend\n"
-        "_emit(8, \"}\")\n");
+        "_line(1, \"{\")\nfor i = 1, 2 do\nif a then\n_line(4, \"  b\")\nend\n_part(2) \"c\"\nend\n"
+        "_line(8, \"}\")\n");
   gives("$repeat\n  a\n$until b\n$while c do\n  d\n$end\n",
-        HEAD "repeat\n_emit(2, \"a\")\nuntil b\nwhile c do\n_emit(5, \"d\")\nend\n");
+        HEAD "repeat\n_line(2, \"a\")\nuntil b\nwhile c do\n_line(5, \"d\")\nend\n");
   fails("$if a then\n  b\n c\n$end\n",
         "t.in:3: indented by 1, less than the body of the block of line 1");
   fails("$if a then\nb\n$end\n",
