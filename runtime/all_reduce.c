@@ -5,6 +5,7 @@
 #include "error.h"
 #include "fallback.h"
 #include "group.h"
+#include "operands.h"
 #include "sized.h"
 
 static lampar_status check_shape(const lampar_call *call) {
@@ -12,6 +13,9 @@ static lampar_status check_shape(const lampar_call *call) {
   if (lampar_dtype_bytes(call->dtype) == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.dtype %d is not a lampar_dtype",
                        (int)call->dtype);
+  if (lampar_rounding_name(call->rounding) == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.rounding %d is not a lampar_rounding",
+                       (int)call->rounding);
   if (lampar_nccl_op(call->op) < 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.op %d is not a lampar_op", (int)call->op);
   if (__builtin_mul_overflow(call->rows, call->row_length, &elements) ||
@@ -32,9 +36,10 @@ static lampar_status check_stride(const char *name, uint64_t stride, const lampa
 
 static lampar_status check_buffers(const lampar_group *group, const lampar_call *call) {
   const size_t element = lampar_dtype_bytes(call->dtype);
-  if (call->input == NULL || call->output == NULL)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.%s is NULL",
-                       call->input == NULL ? "input" : "output");
+  if (call->input == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.input is NULL");
+  if (call->operand_count > 0 && call->operands == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.operands is NULL, call.operand_count is %u",
+                       call->operand_count);
   if ((uintptr_t)call->input % element != 0 || (uintptr_t)call->output % element != 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.%s is not aligned to its %zu-byte elements",
                        (uintptr_t)call->input % element != 0 ? "input" : "output", element);
@@ -57,6 +62,7 @@ static void describe(const lampar_group *group, const lampar_call *call, lampar_
   const unsigned long long rows = call->rows, length = call->row_length;
   switch (reason) {
   case LAMPAR_REASON_DTYPE:
+  case LAMPAR_REASON_EPILOGUE:
   case LAMPAR_REASON_ROW_LENGTH:
   case LAMPAR_REASON_ROWS:
   case LAMPAR_REASON_BYTES:
@@ -71,22 +77,30 @@ static void describe(const lampar_group *group, const lampar_call *call, lampar_
   }
 }
 
+static bool is_fused(const lampar_call *call) {
+  return call->epilogue != NULL && call->epilogue[0] != '\0';
+}
+
+/* The call as this kernel takes it. */
+static lampar_status take(const lampar_call *call, const lampar_variant *variant,
+                          lampar_arguments *arguments) {
+  if (call->output == NULL && !lampar_operands_hold_result(variant))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
+  return lampar_arguments_take_call(arguments, call, variant);
+}
+
 static lampar_status run_kernel(lampar_group *group, const lampar_call *call, size_t index,
                                 struct CUstream_st *stream) {
   const lampar_kernel *kernel = &group->kernels.list[index];
-  const lampar_variant *variant = &kernel->record->variant;
   lampar_arguments arguments = group->arguments[call->lane];
-  lampar_arguments_take_call(&arguments, call, variant);
+  LAMPAR_TRY(take(call, &kernel->record->variant, &arguments));
 
   /* All blocks of all ranks on a device must be on it at once. Mailboxes do not depend on the
    * launch, so this may be decided here, by this rank alone. */
-  const uint32_t warps = variant->threads / 32;
-  if (!variant->looping && (arguments.mailboxes + warps - 1) / warps > kernel->resident_blocks) {
+  if (!kernel->record->variant.looping && !lampar_launch_fits(kernel, &arguments)) {
     const size_t looping = lampar_select_looping(&group->candidates, index);
-    if (looping != SIZE_MAX) {
-      index = looping;
-      kernel = &group->kernels.list[index];
-    }
+    if (looping != SIZE_MAX) index = looping;
+    kernel = &group->kernels.list[index];
   }
   arguments.kernel = (uint32_t)index;
   uint64_t bound = kernel->record->variant.watchdog_ms;
@@ -103,6 +117,44 @@ static lampar_status run_kernel(lampar_group *group, const lampar_call *call, si
   return LAMPAR_OK;
 }
 
+/* The epilogue's kernel for a sum that is there already; NULL, with the sentence set, without one.
+ */
+static const lampar_kernel *find_alone(const lampar_group *group, const lampar_call *call) {
+  const size_t index = lampar_select_alone(&group->alone_candidates, call);
+  if (index != SIZE_MAX) return &group->alone.list[index];
+  lampar_fail(
+      LAMPAR_ERROR_NO_KERNEL,
+      "no pack has epilogue %s for rows of %llu %s, and NCCL has none at all: add it to the "
+      "spec",
+      call->epilogue, (unsigned long long)call->row_length, lampar_dtype_name(call->dtype));
+  return NULL;
+}
+
+static lampar_status run_alone(const lampar_group *group, const lampar_kernel *kernel,
+                               const lampar_call *call, struct CUstream_st *stream) {
+  lampar_arguments arguments = {0};
+  LAMPAR_TRY(take(call, &kernel->record->variant, &arguments));
+  return lampar_launch(&group->driver, kernel, &arguments, group->config.programmatic_launch != 0,
+                       stream);
+}
+
+/* NCCL's sum, then the epilogue's kernel. */
+static lampar_status run_nccl_and_alone(const lampar_group *group, const lampar_call *call,
+                                        struct CUstream_st *stream) {
+  const lampar_kernel *kernel = find_alone(group, call);
+  if (kernel == NULL) return LAMPAR_ERROR_NO_KERNEL;
+  lampar_arguments checked = {0};
+  LAMPAR_TRY(take(call, &kernel->record->variant, &checked)); /* before anything is enqueued */
+  lampar_device_pointer sum;
+  LAMPAR_TRY(lampar_fallback_sum(&group->driver, &group->nccl, group->comm, call, &sum, stream));
+  lampar_call rest = *call;
+  rest.input = (const void *)(uintptr_t)sum;
+  rest.input_stride = 0;
+  const lampar_status status = run_alone(group, kernel, &rest, stream);
+  const lampar_status released = lampar_fallback_release(&group->driver, sum, stream);
+  return status != LAMPAR_OK ? status : released;
+}
+
 static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lampar_reason reason,
                               struct CUstream_st *stream) {
   const bool refused = group->config.strict || group->comm == NULL;
@@ -115,7 +167,12 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
                                             : "it has no NCCL communicator");
   if (first) lampar_log(&group->logger, LAMPAR_LOG_INFO, "a call goes to NCCL: %s", sentence);
   group->logged |= 1u << reason;
-  LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));
+  if (is_fused(call)) {
+    LAMPAR_TRY(run_nccl_and_alone(group, call, stream));
+  } else {
+    if (call->output == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
+    LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));
+  }
   const uint64_t bytes = call->rows * call->row_length * lampar_dtype_bytes(call->dtype);
   atomic_fetch_add_explicit(&group->nccl_calls[reason], 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&group->nccl_bytes, bytes, memory_order_relaxed);
@@ -133,6 +190,10 @@ lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *given,
   const lampar_selection selection = choose(group, &call);
   if (selection.reason == LAMPAR_REASON_NONE)
     return run_kernel(group, &call, selection.index, stream);
+  if (group->world == 1 && is_fused(&call)) {
+    const lampar_kernel *kernel = find_alone(group, &call);
+    return kernel != NULL ? run_alone(group, kernel, &call, stream) : LAMPAR_ERROR_NO_KERNEL;
+  }
   return run_nccl(group, &call, selection.reason, stream);
 }
 

@@ -27,15 +27,16 @@ typedef struct lampar_arguments {
   uint64_t row_length; /* elements */
   uint32_t mailboxes;
   uint32_t rank;
-  uint32_t vectors; /* 1: every vector of input and output is aligned to 16 bytes and whole */
+  uint32_t vectors; /* 1: every vector of input, output and operands is aligned and whole */
   uint32_t kernel;  /* goes into the fault record */
   uint64_t watchdog_ns;
   uint32_t *epoch;   /* [mailboxes], own memory */
   uint32_t *faulted; /* own memory: not 0 once a wait has come to its bound */
   lampar_fault_record *fault;
-  void *own;                       /* the own mailboxes */
-  void *mailbox[LAMPAR_WORLD_MAX]; /* every rank's, as this rank reaches them; a kernel takes the
-                                      first `world` */
+  void *own; /* the own mailboxes */
+  /* Every rank's mailboxes, as this rank reaches them, if there are several ranks; then for each
+   * operand its address, or its value, and its stride in elements. */
+  uint64_t tail[LAMPAR_WORLD_MAX + 2 * LAMPAR_OPERANDS_MAX];
 } lampar_arguments;
 
 #endif

@@ -57,7 +57,8 @@ enum { /* flags */
        LAMPAR_CAPTURE_MODE_THREAD_LOCAL = 1,
        LAMPAR_MEMORYTYPE_HOST = 1,
        LAMPAR_MEMORYTYPE_DEVICE = 2,
-       LAMPAR_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6, /* CUlaunchAttributeID */
+       LAMPAR_LAUNCH_CLUSTER_DIMENSION = 4, /* CUlaunchAttributeID */
+       LAMPAR_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
 };
 
 typedef struct { /* CUlaunchAttribute: id, padding, a union of 64 bytes */
@@ -175,6 +176,8 @@ typedef struct { /* CUDA_MEMCPY2D_v2 */
   X(function_load, cuFuncLoad, (struct CUfunc_st * function))                                      \
   X(occupancy_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                 \
     (int *blocks, struct CUfunc_st *function, int threads, size_t shared_bytes))                   \
+  X(occupancy_clusters, cuOccupancyMaxActiveClusters,                                              \
+    (int *clusters, struct CUfunc_st *function, const lampar_launch_config *config))               \
   X(launch, cuLaunchKernelEx,                                                                      \
     (const lampar_launch_config *config, struct CUfunc_st *function, void **parameters,            \
      void **extra))

@@ -31,9 +31,9 @@ static void identify(lampar_rank_facts *facts) {
   for (int i = 0; field != NULL && i < 20; ++i) field = strchr(field + 1, ' ');
   const char *start = field != NULL ? field + 1 : "";
   char process[256];
-  const int length = snprintf(process, sizeof process, "%.64s %lu %ld %.*s", boot,
-                              (unsigned long)space.st_ino, (long)getpid(),
-                              (int)strcspn(start, " "), start);
+  const int length =
+      snprintf(process, sizeof process, "%.64s %lu %ld %.*s", boot, (unsigned long)space.st_ino,
+               (long)getpid(), (int)strcspn(start, " "), start);
   lampar_digest(process, (size_t)length, facts->process);
 }
 
@@ -133,6 +133,8 @@ lampar_verdict lampar_facts_decide(const lampar_rank_facts *facts, int world) {
     return verdict(LAMPAR_REASON_NOT_ENABLED, "the group did not opt in: set config.enable");
   if (facts[0].contains_expert_parallelism)
     return verdict(LAMPAR_REASON_EXPERT_PARALLELISM, "the group contains expert parallelism");
+  if (world == 1)
+    return verdict(LAMPAR_REASON_WORLD, "a group of one rank has nothing to exchange");
   for (int r = 1; r < world; ++r)
     if (memcmp(facts[0].host, facts[r].host, sizeof facts[0].host) != 0)
       return verdict(LAMPAR_REASON_SEVERAL_NODES, "rank %d is on another host than rank 0", r);

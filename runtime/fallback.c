@@ -33,36 +33,48 @@ static lampar_status reduce(const lampar_nccl *nccl, struct ncclComm *comm, cons
   return lampar_nccl_check(nccl, result, "ncclAllReduce");
 }
 
-/* NCCL knows no strides, and they may differ by rank, so that they must not change what NCCL is
- * asked for: rows that lie apart pass through a contiguous buffer. */
-static lampar_status reduce_apart(const lampar_driver *driver, const lampar_nccl *nccl,
-                                  struct ncclComm *comm, const lampar_call *call,
-                                  uint64_t input_stride, uint64_t output_stride,
-                                  struct CUstream_st *stream) {
-  const uint64_t bytes = call->rows * call->row_length * lampar_dtype_bytes(call->dtype);
-  const lampar_device_pointer input = (lampar_device_pointer)(uintptr_t)call->input;
-  const lampar_device_pointer output = (lampar_device_pointer)(uintptr_t)call->output;
-  lampar_device_pointer staging = 0;
-  LAMPAR_TRY(lampar_driver_check(driver, driver->memory_alloc_async(&staging, bytes, stream),
-                                 "cuMemAllocAsync for rows with a stride"));
-  void *buffer = (void *)(uintptr_t)staging;
-  lampar_status status =
-      copy_rows(driver, call, staging, call->row_length, input, input_stride, stream);
-  if (status == LAMPAR_OK) status = reduce(nccl, comm, call, buffer, buffer, stream);
-  if (status == LAMPAR_OK)
-    status = copy_rows(driver, call, output, output_stride, staging, call->row_length, stream);
-  const lampar_status freed =
-      lampar_driver_check(driver, driver->memory_free_async(staging, stream), "cuMemFreeAsync");
-  return status != LAMPAR_OK ? status : freed;
+static uint64_t stride_of(uint64_t given, const lampar_call *call) {
+  return given != 0 && call->rows > 1 ? given : call->row_length;
 }
 
+lampar_status lampar_fallback_sum(const lampar_driver *driver, const lampar_nccl *nccl,
+                                  struct ncclComm *comm, const lampar_call *call,
+                                  lampar_device_pointer *sum, struct CUstream_st *stream) {
+  const uint64_t bytes = call->rows * call->row_length * lampar_dtype_bytes(call->dtype);
+  const uint64_t stride = stride_of(call->input_stride, call);
+  LAMPAR_TRY(lampar_driver_check(driver, driver->memory_alloc_async(sum, bytes, stream),
+                                 "cuMemAllocAsync beside NCCL"));
+  void *buffer = (void *)(uintptr_t)*sum;
+  const void *input = call->input;
+  lampar_status status = LAMPAR_OK;
+  if (stride != call->row_length) {
+    status = copy_rows(driver, call, *sum, call->row_length,
+                       (lampar_device_pointer)(uintptr_t)call->input, stride, stream);
+    input = buffer;
+  }
+  if (status == LAMPAR_OK) status = reduce(nccl, comm, call, input, buffer, stream);
+  if (status != LAMPAR_OK) driver->memory_free_async(*sum, stream);
+  return status;
+}
+
+lampar_status lampar_fallback_release(const lampar_driver *driver, lampar_device_pointer sum,
+                                      struct CUstream_st *stream) {
+  return lampar_driver_check(driver, driver->memory_free_async(sum, stream), "cuMemFreeAsync");
+}
+
+/* NCCL knows no strides, and they may differ by rank, so that they must not change what NCCL is
+ * asked for: rows that lie apart pass through a contiguous buffer. */
 lampar_status lampar_fallback(const lampar_driver *driver, const lampar_nccl *nccl,
                               struct ncclComm *comm, const lampar_call *call,
                               struct CUstream_st *stream) {
-  const uint64_t input_stride = call->input_stride != 0 ? call->input_stride : call->row_length;
-  const uint64_t output_stride = call->output_stride != 0 ? call->output_stride : call->row_length;
-  const bool apart =
-      call->rows > 1 && (input_stride != call->row_length || output_stride != call->row_length);
-  if (apart) return reduce_apart(driver, nccl, comm, call, input_stride, output_stride, stream);
-  return reduce(nccl, comm, call, call->input, call->output, stream);
+  const uint64_t output_stride = stride_of(call->output_stride, call);
+  if (stride_of(call->input_stride, call) == call->row_length && output_stride == call->row_length)
+    return reduce(nccl, comm, call, call->input, call->output, stream);
+  lampar_device_pointer sum;
+  LAMPAR_TRY(lampar_fallback_sum(driver, nccl, comm, call, &sum, stream));
+  const lampar_status status =
+      copy_rows(driver, call, (lampar_device_pointer)(uintptr_t)call->output, output_stride, sum,
+                call->row_length, stream);
+  const lampar_status released = lampar_fallback_release(driver, sum, stream);
+  return status != LAMPAR_OK ? status : released;
 }

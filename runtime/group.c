@@ -118,7 +118,9 @@ static lampar_status open_group(lampar_group *group, struct ncclComm *comm,
   LAMPAR_TRY(open_exchange(group, comm));
   digest_options(group);
   LAMPAR_TRY(lampar_setup_meet(group, packs, pack_count, reuse));
-  if (*reuse || group->verdict.reason != LAMPAR_REASON_NONE) return LAMPAR_OK;
+  if (*reuse) return LAMPAR_OK;
+  LAMPAR_TRY(lampar_setup_alone(group, packs, pack_count));
+  if (group->verdict.reason != LAMPAR_REASON_NONE) return LAMPAR_OK;
   LAMPAR_TRY(lampar_setup_arm(group, packs, pack_count));
   if (group->verdict.reason != LAMPAR_REASON_NONE) return lampar_setup_disarm(group);
   return LAMPAR_OK;

@@ -33,6 +33,8 @@ struct lampar_group {
   lampar_verdict verdict; /* why all calls go to NCCL; NONE: kernels are used */
   lampar_kernels kernels;
   lampar_candidates candidates;
+  lampar_kernels alone; /* of world 1: epilogues after NCCL */
+  lampar_candidates alone_candidates;
   lampar_workspace workspace;
   lampar_peers peers;
   bool is_exposed;             /* other ranks have the workspace's address */

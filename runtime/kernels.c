@@ -52,6 +52,38 @@ lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const
   return LAMPAR_OK;
 }
 
+lampar_launch_attribute lampar_cluster_attribute(uint32_t blocks) {
+  return (lampar_launch_attribute){.id = LAMPAR_LAUNCH_CLUSTER_DIMENSION,
+                                   .value = {.cluster_dimension = {blocks, 1, 1}}};
+}
+
+static lampar_status count_resident(lampar_kernel *kernel, const lampar_driver *driver,
+                                    int multiprocessors, uint32_t sharers) {
+  const lampar_variant *variant = &kernel->record->variant;
+  int count;
+  if (variant->cluster > 1) {
+    lampar_launch_attribute attribute = lampar_cluster_attribute(variant->cluster);
+    const lampar_launch_config config = {.grid_x = variant->cluster,
+                                         .grid_y = 1,
+                                         .grid_z = 1,
+                                         .block_x = variant->threads,
+                                         .block_y = 1,
+                                         .block_z = 1,
+                                         .attributes = &attribute,
+                                         .attribute_count = 1};
+    LAMPAR_TRY(lampar_driver_check(driver,
+                                   driver->occupancy_clusters(&count, kernel->function, &config),
+                                   kernel->record->name));
+  } else {
+    LAMPAR_TRY(lampar_driver_check(
+        driver, driver->occupancy_blocks(&count, kernel->function, (int)variant->threads, 0),
+        kernel->record->name));
+    count *= multiprocessors;
+  }
+  kernel->resident = (uint32_t)count / sharers > 0 ? (uint32_t)count / sharers : 1;
+  return LAMPAR_OK;
+}
+
 static lampar_status load(lampar_kernel *kernel, const lampar_driver *driver, int multiprocessors,
                           uint32_t sharers) {
   const lampar_pack_record *record = kernel->record;
@@ -65,13 +97,7 @@ static lampar_status load(lampar_kernel *kernel, const lampar_driver *driver, in
                                  record->name));
   /* A kernel that the driver loads only when it is first launched waits for kernels that spin. */
   LAMPAR_TRY(lampar_driver_check(driver, driver->function_load(kernel->function), record->name));
-  int blocks;
-  LAMPAR_TRY(lampar_driver_check(
-      driver, driver->occupancy_blocks(&blocks, kernel->function, (int)record->variant.threads, 0),
-      record->name));
-  const uint32_t all = (uint32_t)(blocks * multiprocessors);
-  kernel->resident_blocks = all / sharers > 0 ? all / sharers : 1;
-  return LAMPAR_OK;
+  return count_resident(kernel, driver, multiprocessors, sharers);
 }
 
 lampar_status lampar_kernels_load(lampar_kernels *kernels, const lampar_driver *driver,

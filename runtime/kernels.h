@@ -12,7 +12,7 @@ typedef struct lampar_kernel {
   const void *code;
   struct CUlib_st *library;
   struct CUfunc_st *function;
-  uint32_t resident_blocks; /* that this rank may have on its device at once */
+  uint32_t resident; /* blocks, or clusters, that this rank may have on its device at once */
 } lampar_kernel;
 
 typedef struct lampar_kernels {
@@ -35,5 +35,8 @@ lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const
 lampar_status lampar_kernels_load(lampar_kernels *kernels, const lampar_driver *driver,
                                   int multiprocessors, uint32_t sharers);
 void lampar_kernels_free(lampar_kernels *kernels, const lampar_driver *driver);
+
+/* How a kernel whose rows are shared by `blocks` is launched. */
+lampar_launch_attribute lampar_cluster_attribute(uint32_t blocks);
 
 #endif

@@ -5,9 +5,14 @@
 #include "arguments.h"
 #include "kernels.h"
 
-/* Fills what depends on the call: pointers, strides, counts. `element` is the dtype's size. */
-void lampar_arguments_take_call(lampar_arguments *arguments, const lampar_call *call,
-                                const lampar_variant *variant);
+/* Fills what depends on the call: pointers, strides, counts, operands. Errors: ARGUMENT, from the
+ * operands. */
+lampar_status lampar_arguments_take_call(lampar_arguments *arguments, const lampar_call *call,
+                                         const lampar_variant *variant);
+
+/* Whether a straight kernel's blocks would all be on the device at once, as ranks that wait for
+ * each other need it. */
+bool lampar_launch_fits(const lampar_kernel *kernel, const lampar_arguments *arguments);
 
 lampar_status lampar_launch(const lampar_driver *driver, const lampar_kernel *kernel,
                             lampar_arguments *arguments, bool programmatic,

@@ -5,7 +5,7 @@
 
 #include "variant.h"
 
-/* The kernels of a group, sorted as in a pack, all of one arch and world. */
+/* Kernels of one arch and world, sorted as in a pack. */
 typedef struct lampar_candidates {
   const lampar_variant *const *variants;
   size_t count;
@@ -19,8 +19,12 @@ typedef struct lampar_selection {
 
 lampar_selection lampar_select(const lampar_candidates *candidates, const lampar_call *call);
 
-/* The looping kernel of the same key as `index`: takes whatever the device has room for. SIZE_MAX:
- * there is none. */
+/* The looping kernel of the same key and algorithm as `index`: takes whatever the device has room
+ * for. SIZE_MAX: there is none. */
 size_t lampar_select_looping(const lampar_candidates *candidates, size_t index);
+
+/* Among the kernels of world 1, the one that applies the call's epilogue to a sum that is there
+ * already: looping, so for any number of rows. SIZE_MAX: there is none. */
+size_t lampar_select_alone(const lampar_candidates *alone, const lampar_call *call);
 
 #endif

@@ -112,7 +112,7 @@ lampar_status lampar_self_test_run(lampar_self_test *test, const lampar_driver *
   call.input = (const void *)(uintptr_t)test->device;
   call.output = (void *)(uintptr_t)(test->device + bytes_of(test));
   call.row_length = test->elements;
-  lampar_arguments_take_call(&own, &call, &test->kernel->record->variant);
+  LAMPAR_TRY(lampar_arguments_take_call(&own, &call, &test->kernel->record->variant));
   for (int round = 0; round < ROUNDS; ++round)
     LAMPAR_TRY(run_round(test, driver, &own, workspace, rank, world, round, stream));
   return LAMPAR_OK;

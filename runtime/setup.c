@@ -76,6 +76,31 @@ lampar_status lampar_setup_meet(lampar_group *group, lampar_pack *const *packs, 
   return LAMPAR_OK;
 }
 
+static lampar_status load_kernels(lampar_group *group, lampar_kernels *kernels, uint32_t sharers) {
+  int multiprocessors;
+  LAMPAR_TRY(lampar_driver_check(&group->driver,
+                                 group->driver.device_attribute(&multiprocessors,
+                                                                LAMPAR_DEVICE_MULTIPROCESSOR_COUNT,
+                                                                group->device),
+                                 "cuDeviceGetAttribute"));
+  return lampar_kernels_load(kernels, &group->driver, multiprocessors, sharers);
+}
+
+static lampar_candidates candidates_of(const lampar_kernels *kernels, uint64_t mailboxes) {
+  return (lampar_candidates){
+      .variants = kernels->variants, .count = kernels->count, .mailboxes = mailboxes};
+}
+
+lampar_status lampar_setup_alone(lampar_group *group, lampar_pack *const *packs,
+                                 size_t pack_count) {
+  const uint32_t arch =
+      lampar_kernels_arch(packs, pack_count, group->facts[group->rank].capability, 1);
+  LAMPAR_TRY(lampar_kernels_collect(&group->alone, packs, pack_count, arch, 1));
+  LAMPAR_TRY(load_kernels(group, &group->alone, 1)); /* they wait for nobody */
+  group->alone_candidates = candidates_of(&group->alone, 0);
+  return LAMPAR_OK;
+}
+
 /* Mailboxes for the largest call of any kernel, within the config's limits. */
 static uint64_t mailboxes_needed(const lampar_group *group) {
   uint64_t most = 0;
@@ -95,16 +120,10 @@ static uint64_t mailboxes_needed(const lampar_group *group) {
 static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
                              lampar_self_test *test, lampar_workspace_address *address) {
   const uint32_t arch = group->facts[group->rank].arch;
-  int multiprocessors;
   LAMPAR_TRY(
       lampar_kernels_collect(&group->kernels, packs, pack_count, arch, (uint32_t)group->world));
-  LAMPAR_TRY(lampar_driver_check(&group->driver,
-                                 group->driver.device_attribute(&multiprocessors,
-                                                                LAMPAR_DEVICE_MULTIPROCESSOR_COUNT,
-                                                                group->device),
-                                 "cuDeviceGetAttribute"));
-  LAMPAR_TRY(lampar_kernels_load(&group->kernels, &group->driver, multiprocessors,
-                                 lampar_facts_sharers(group->facts, group->world, group->rank)));
+  LAMPAR_TRY(load_kernels(group, &group->kernels,
+                          lampar_facts_sharers(group->facts, group->world, group->rank)));
   LAMPAR_TRY(lampar_self_test_open(test, &group->driver, &group->kernels));
   const uint64_t mailboxes = mailboxes_needed(group);
   if (mailboxes * LAMPAR_MAILBOX_BYTES < test->elements * sizeof(float))
@@ -129,8 +148,7 @@ static void fill_arguments(lampar_group *group) {
     a->faulted = (uint32_t *)(uintptr_t)lampar_workspace_flag(&group->workspace);
     a->fault = (lampar_fault_record *)(uintptr_t)group->workspace.fault_device;
     a->own = (void *)(uintptr_t)(group->peers.base[group->rank] + offset);
-    for (int r = 0; r < group->world; ++r)
-      a->mailbox[r] = (void *)(uintptr_t)(group->peers.base[r] + offset);
+    for (int r = 0; r < group->world; ++r) a->tail[r] = group->peers.base[r] + offset;
   }
 }
 
@@ -161,9 +179,7 @@ lampar_status lampar_setup_arm(lampar_group *group, lampar_pack *const *packs, s
 
 out:
   lampar_self_test_close(&test, &group->driver);
-  group->candidates = (lampar_candidates){.variants = group->kernels.variants,
-                                          .count = group->kernels.count,
-                                          .mailboxes = group->workspace.mailboxes};
+  group->candidates = candidates_of(&group->kernels, group->workspace.mailboxes);
   return result;
 }
 
@@ -188,6 +204,7 @@ lampar_status lampar_setup_disarm(lampar_group *group) {
         "%s: %llu bytes of workspace stay allocated, since that rank may still store into them",
         lampar_last_error(), (unsigned long long)group->workspace.bytes);
   lampar_kernels_free(&group->kernels, &group->driver);
+  group->candidates = (lampar_candidates){0};
   free(group->lanes);
   free(group->arguments);
   group->lanes = NULL;

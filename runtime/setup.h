@@ -10,6 +10,11 @@
 lampar_status lampar_setup_meet(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
                                 bool *reuse);
 
+/* Loads the kernels that apply an epilogue to a sum of NCCL's, whatever the verdict is. Not
+ * collective.
+ */
+lampar_status lampar_setup_alone(lampar_group *group, lampar_pack *const *packs, size_t pack_count);
+
 /* Kernels, workspace, peers, self-test, each voted on. A failure on any rank becomes the verdict of
  * all. Errors: only those of the exchange itself. */
 lampar_status lampar_setup_arm(lampar_group *group, lampar_pack *const *packs, size_t pack_count);

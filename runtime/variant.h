@@ -95,8 +95,8 @@ extern const uint32_t lampar_archs[];
 const char *lampar_arch_name(uint32_t arch); /* "sm_90", "emu"; NULL: none of them */
 bool lampar_arch_parse(const char *name, uint32_t *arch);
 
-/* Whether its kernels run on a device of compute capability `capability`, 90 for 9.0: the same major
- * number, and not a higher minor one. */
+/* Whether its kernels run on a device of compute capability `capability`, 90 for 9.0: the same
+ * major number, and not a higher minor one. */
 bool lampar_arch_runs(uint32_t arch, uint32_t capability);
 
 #endif

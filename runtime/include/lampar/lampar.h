@@ -71,8 +71,9 @@ typedef enum lampar_per {
   LAMPAR_PER_COLUMN = 1,  /* hidden, shared by all rows */
   LAMPAR_PER_ROW = 2,     /* rows */
   LAMPAR_PER_TENSOR = 3,  /* one number in device memory */
-  LAMPAR_PER_GROUP = 4,   /* a number for each group of a row's elements; the stage says how they lie */
-  LAMPAR_PER_CALL = 5,    /* one fp32 number, given by value */
+  LAMPAR_PER_GROUP =
+      4, /* a number for each group of a row's elements; the stage says how they lie */
+  LAMPAR_PER_CALL = 5, /* one fp32 number, given by value */
 } lampar_per;
 
 /* Reductions. Kernels exist for the sum. */
@@ -281,26 +282,26 @@ LAMPAR_API lampar_status lampar_group_destroy(lampar_group *group);
  * with the dtype that it declares: an operand is never reinterpreted. */
 typedef struct lampar_operand {
   const char *name;
-  void *data;         /* device memory, aligned to its element; NULL for one per call */
-  uint64_t stride;    /* elements from a row to the next (per group: see the stage); 0: no gaps */
+  void *data;      /* device memory, aligned to its element; NULL for one per call */
+  uint64_t stride; /* elements from a row to the next (per group: see the stage); 0: no gaps */
   lampar_dtype dtype;
-  float value;        /* of an operand per call */
+  float value; /* of an operand per call */
 } lampar_operand;
 
 /* One all-reduce. `rows` x `row_length` elements; a plain buffer is one row. Start from
  * LAMPAR_CALL_INIT. */
 typedef struct lampar_call {
-  size_t size;            /* sizeof(lampar_call) of the caller */
-  const void *input;      /* device memory, aligned to its element; may be equal to output */
-  void *output;           /* device memory; otherwise it must not overlap input. Not used, and may be
-                             NULL, when the epilogue stores its result in an operand */
-  uint64_t rows;          /* equal on all ranks; 0 is a call that does nothing */
-  uint64_t row_length;    /* elements; equal on all ranks */
-  uint64_t input_stride;  /* elements from a row to the next; 0: row_length. May differ by rank */
+  size_t size;           /* sizeof(lampar_call) of the caller */
+  const void *input;     /* device memory, aligned to its element; may be equal to output */
+  void *output;          /* device memory; otherwise it must not overlap input. Not used, and may be
+                            NULL, when the epilogue stores its result in an operand */
+  uint64_t rows;         /* equal on all ranks; 0 is a call that does nothing */
+  uint64_t row_length;   /* elements; equal on all ranks */
+  uint64_t input_stride; /* elements from a row to the next; 0: row_length. May differ by rank */
   uint64_t output_stride; /* the same for output */
   lampar_dtype dtype;
   lampar_op op;
-  uint32_t lane; /* 0 .. config.lanes-1 */
+  uint32_t lane;                  /* 0 .. config.lanes-1 */
   lampar_rounding rounding;       /* of the epilogue */
   const char *epilogue;           /* as a pack names it; NULL or "": none */
   const lampar_operand *operands; /* of the epilogue */
@@ -308,7 +309,10 @@ typedef struct lampar_call {
 } lampar_call;
 
 #define LAMPAR_CALL_INIT                                                                           \
-  { sizeof(lampar_call), NULL, NULL, 1, 0, 0, 0, LAMPAR_BF16, LAMPAR_SUM, 0, LAMPAR_ROUNDING_UNFUSED, NULL, NULL, 0 }
+  {                                                                                                \
+    sizeof(lampar_call), NULL, NULL, 1, 0, 0, 0, LAMPAR_BF16, LAMPAR_SUM, 0,                       \
+        LAMPAR_ROUNDING_UNFUSED, NULL, NULL, 0                                                     \
+  }
 
 /* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns
  * OK whichever path was taken. Collective: all ranks make the same calls in the same order. One
