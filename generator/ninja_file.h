@@ -9,7 +9,7 @@ typedef struct lampar_ninja_file {
   const char *tool; /* the executable */
   const char *spec;
   const char *templates; /* folder */
-  const char *nvrtc;     /* library */
+  const char *nvrtc;     /* library; NULL: no kernel needs it */
   const char *archs;     /* as given to --arch; NULL: all of the spec */
   bool line_info;
   lampar_files spec_files; /* the spec and what it requires */

@@ -142,16 +142,15 @@ static void add_key(lua_State *L, planning *p, lampar_variant key) {
   lua_pop(L, 1);
 }
 
-/* Programmatic launch begins with sm_90. */
+/* Programmatic launch comes with sm_90; the emulated device has it. */
 static uint32_t trigger_of(const lampar_spec *spec, uint32_t arch) {
-  return arch < 90 ? LAMPAR_TRIGGER_OFF : spec->trigger;
+  return arch < 90 && arch != LAMPAR_ARCH_EMU ? LAMPAR_TRIGGER_OFF : spec->trigger;
 }
 
 static int expand(lua_State *L) {
   planning *p = lua_touserdata(L, 1);
   const lampar_spec *spec = p->spec;
   for (size_t a = 0; a < spec->arch_count; ++a) {
-    if (spec->archs[a] == LAMPAR_ARCH_EMU) continue;
     for (size_t w = 0; w < spec->world_count; ++w)
       for (size_t d = 0; d < spec->dtype_count; ++d)
         for (size_t h = 0; h < p->width_count; ++h)
@@ -176,9 +175,6 @@ static lampar_status make(planning *p) {
   snprintf(plan->name, sizeof plan->name, "%s", spec->name);
   plan->needs_nvlink = spec->needs_nvlink;
   LAMPAR_TRY(choose_widths(p));
-  for (size_t a = 0; a < spec->arch_count; ++a)
-    if (spec->archs[a] == LAMPAR_ARCH_EMU)
-      LAMPAR_TRY(skip(plan, "arch emu", "this version has no kernels for the emulated device"));
 
   const uint64_t keys =
       (uint64_t)spec->arch_count * spec->world_count * spec->dtype_count * (uint64_t)p->width_count;

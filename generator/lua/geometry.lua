@@ -11,12 +11,22 @@ local rules = {
   looping = { threads = 256 },
 }
 
+-- The emulated device is small: there a looping kernel loops after a few rows, which is what its tests
+-- are for.
+local emulated = {
+  straight = {
+    { threads = 64, mailboxes = 16 },
+  },
+  looping = { threads = 64 },
+}
+
 -- arch "sm_90", world, dtype "bf16", hidden in elements (0: flat), element_bytes, most rows of a call
 -- (row kernels), most bytes of a call (flat) -> list of { threads, looping, rows, bytes }, the limits
 -- ascending. Rows are 0 for flat kernels.
 return function(key)
   local row_bytes = key.hidden * key.element_bytes
   local row_mailboxes = (row_bytes + mailbox_bytes - 1) // mailbox_bytes
+  local rules = key.arch == "emu" and emulated or rules
   local kernels = {}
 
   local function add(threads, looping, limit)
