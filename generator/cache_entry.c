@@ -1,6 +1,5 @@
 #include "cache_entry.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,20 +17,15 @@ typedef struct header {
 
 _Static_assert(sizeof(header) == 80 + LAMPAR_NAME_BYTES, "the header is part of the format");
 
-enum { KEY_PARTS_MAX = 64 };
-
-void lampar_cache_key_make(const char *name, const char *const *options, size_t option_count,
-                           const char *source, lampar_cache_key *key) {
+void lampar_cache_key_make(const lampar_variant *variant, const char *source,
+                           lampar_cache_key *key) {
   static const uint32_t format = LAMPAR_CACHE_FORMAT;
-  lampar_digest_part parts[KEY_PARTS_MAX] = {{&format, sizeof format}};
-  size_t count = 1;
-  /* With its end, so that no two lists of options give the same bytes. */
-  for (size_t i = 0; i < option_count && count < KEY_PARTS_MAX - 1; ++i)
-    parts[count++] = (lampar_digest_part){options[i], strlen(options[i]) + 1};
   *key = (lampar_cache_key){.source_bytes = strlen(source)};
-  parts[count++] = (lampar_digest_part){source, key->source_bytes};
-  lampar_digest_parts(parts, count, key->digest);
-  snprintf(key->name, sizeof key->name, "%s", name);
+  lampar_digest_parts((const lampar_digest_part[]){{&format, sizeof format},
+                                                   {&variant->arch, sizeof variant->arch},
+                                                   {source, key->source_bytes}},
+                      3, key->digest);
+  lampar_variant_name(variant, key->name);
 }
 
 static void digest_of(const header *h, const char *code, uint8_t digest[LAMPAR_DIGEST_BYTES]) {

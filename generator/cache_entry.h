@@ -14,20 +14,18 @@ enum { LAMPAR_CACHE_FORMAT = 1, LAMPAR_CACHE_ENTRY_BYTES_MAX = 64 << 20 };
  * into the folder can put any code there. Against chance the name and the source's length are
  * compared as well. */
 typedef struct lampar_cache_key {
-  uint8_t digest[LAMPAR_DIGEST_BYTES]; /* of format, compiler options, arch and the whole source */
+  uint8_t digest[LAMPAR_DIGEST_BYTES]; /* of format, arch and the whole source */
   uint64_t source_bytes;
   char name[LAMPAR_NAME_BYTES];
 } lampar_cache_key;
 
-/* `options` are all arguments of the compiler, the arch's too. */
-void lampar_cache_key_make(const char *name, const char *const *options, size_t option_count,
-                           const char *source, lampar_cache_key *key);
+void lampar_cache_key_make(const lampar_variant *variant, const char *source,
+                           lampar_cache_key *key);
 
-/* A compiled kernel, and which build of a compiler made it. */
 typedef struct lampar_cache_code {
   char *bytes; /* of malloc; NULL: none */
   size_t size;
-  uint8_t build[LAMPAR_DIGEST_BYTES];
+  uint8_t build[LAMPAR_DIGEST_BYTES]; /* of the compiler that made it: its build and its options */
 } lampar_cache_code;
 
 /* The caller frees `entry`. Errors: SYSTEM. */

@@ -5,9 +5,10 @@
 
 #include "nvrtc.h"
 
-/* The caller frees `text`. It holds no path: the same compiler gives the same text everywhere.
- * Errors: SYSTEM. */
+/* `nvrtc` is NULL when no kernel needs it; `has_emu`: some kernel is of arch emu. The caller frees
+ * `text`. It holds no path: the same compiler gives the same text everywhere. Errors: SYSTEM. */
 lampar_status lampar_compiler_file_make(const lampar_nvrtc *nvrtc,
-                                        const lampar_nvrtc_options *options, char **text);
+                                        const lampar_nvrtc_options *options, bool has_emu,
+                                        char **text);
 
 #endif

@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#if defined(__aarch64__)
+enum { MACHINE_HOST = EM_AARCH64 };
+#else
+enum { MACHINE_HOST = EM_X86_64 };
+#endif
+
 enum {
   MACHINE_CUDA = 190,
   FORMAT_SIZED = 4,
@@ -56,9 +62,9 @@ static bool section_named(const elf_view *elf, const char *name, Elf64_Shdr *sec
 }
 
 /* The kernel's index in the symbol table, 0 when it is not there. */
-static uint32_t symbol_of(const elf_view *elf, const char *kernel) {
+static uint32_t symbol_of(const elf_view *elf, const char *table, const char *kernel) {
   Elf64_Shdr symbols, strings;
-  if (!section_named(elf, ".symtab", &symbols) || !section_at(elf, symbols.sh_link, &strings))
+  if (!section_named(elf, table, &symbols) || !section_at(elf, symbols.sh_link, &strings))
     return 0;
   const uint64_t count = symbols.sh_size / sizeof(Elf64_Sym);
   Elf64_Sym symbol;
@@ -113,16 +119,21 @@ lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kern
   elf_view elf = {.bytes = bytes, .size = size};
   if (!copy(&elf, 0, &elf.header, sizeof elf.header) ||
       memcmp(elf.header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      elf.header.e_ident[EI_CLASS] != ELFCLASS64 || elf.header.e_machine != MACHINE_CUDA ||
+      elf.header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      (elf.header.e_machine != MACHINE_CUDA && elf.header.e_machine != MACHINE_HOST) ||
       elf.header.e_shentsize != sizeof(Elf64_Shdr))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: is not a cubin; compile its source again", file);
 
-  const uint32_t symbol = symbol_of(&elf, kernel);
+  /* A shared object of arch emu keeps only what the loader needs. */
+  const bool is_emulated = elf.header.e_machine == MACHINE_HOST;
+  const uint32_t symbol = symbol_of(&elf, is_emulated ? ".dynsym" : ".symtab", kernel);
   if (symbol == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: has no kernel %s; compile its source again",
                        file, kernel);
+  *facts = (lampar_cubin_facts){.is_emulated = is_emulated};
+  if (is_emulated) return LAMPAR_OK;
   Elf64_Shdr info;
-  *facts = (lampar_cubin_facts){.shared_bytes = shared_bytes_of(&elf, kernel)};
+  facts->shared_bytes = shared_bytes_of(&elf, kernel);
   if (!section_named(&elf, ".nv.info", &info) ||
       !attribute_of(&elf, &info, ATTRIBUTE_REGISTERS, symbol, &facts->registers) ||
       !attribute_of(&elf, &info, ATTRIBUTE_FRAME_SIZE, symbol, &facts->stack_bytes))

@@ -1,13 +1,15 @@
-/* What a cubin says about its one kernel. */
+/* What a cubin, or the shared object that arch emu has in its place, says about its one kernel. */
 #ifndef LAMPAR_CUBIN_H
 #define LAMPAR_CUBIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "error.h"
 
 typedef struct lampar_cubin_facts {
+  bool is_emulated;      /* of arch emu; the rest is then 0 */
   uint32_t registers;    /* of a thread */
   uint32_t shared_bytes; /* static, of a block */
   uint32_t stack_bytes;  /* of a thread: where spilled registers are */

@@ -18,7 +18,7 @@ static lampar_status check_paths(const lampar_ninja_file *facts) {
   LAMPAR_TRY(check_path(facts->tool));
   LAMPAR_TRY(check_path(facts->spec));
   LAMPAR_TRY(check_path(facts->templates));
-  LAMPAR_TRY(check_path(facts->nvrtc));
+  if (facts->nvrtc != NULL) LAMPAR_TRY(check_path(facts->nvrtc));
   if (facts->stages != NULL) LAMPAR_TRY(check_path(facts->stages));
   for (size_t i = 0; i < facts->spec_files.count; ++i)
     LAMPAR_TRY(check_path(facts->spec_files.paths[i]));
@@ -43,7 +43,7 @@ static void put_variables(FILE *out, const lampar_ninja_file *facts) {
   put_variable(out, "lampar", facts->tool);
   put_variable(out, "spec", facts->spec);
   put_variable(out, "templates", facts->templates);
-  put_variable(out, "nvrtc", facts->nvrtc);
+  put_variable(out, "nvrtc", facts->nvrtc != NULL ? facts->nvrtc : "");
   fputs("plan_options =", out);
   if (facts->archs != NULL) fprintf(out, " --arch %s", facts->archs);
   if (facts->line_info) fputs(" --lineinfo", out);
@@ -93,7 +93,7 @@ static void put_plan_edge(FILE *out, const lampar_ninja_file *facts) {
     fputs(" $\n    ", out);
     put_escaped(out, facts->spec_files.paths[i], "$ :");
   }
-  fputs(" $\n    $lampar $nvrtc\n", out);
+  fprintf(out, " $\n    $lampar%s\n", facts->nvrtc != NULL ? " $nvrtc" : "");
 }
 
 static void put_kernel_edges(FILE *out, const lampar_variant *variant) {

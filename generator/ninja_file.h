@@ -10,7 +10,7 @@ typedef struct lampar_ninja_file {
   const char *spec;
   const char *templates; /* folder */
   const char *stages;    /* folder of the spec's own stages; NULL: none */
-  const char *nvrtc;     /* library */
+  const char *nvrtc;     /* library; NULL: no kernel needs it */
   const char *archs;     /* as given to --arch; NULL: all of the spec */
   bool line_info;
   lampar_files spec_files; /* what the plan is made from: the spec, what it requires, stages */

@@ -29,6 +29,9 @@ static lampar_status make_record(const lampar_variant *variant, const lampar_cub
   record->variant = *variant;
   lampar_variant_name(variant, record->name);
   LAMPAR_TRY(lampar_cubin_read(cubin->bytes, cubin->size, record->name, cubin->file, &facts));
+  if (facts.is_emulated != (variant->arch == LAMPAR_ARCH_EMU))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: is not of arch %s; compile its source again",
+                       cubin->file, lampar_arch_name(variant->arch));
   record->code_offset = offset;
   record->code_bytes = cubin->size;
   record->registers = facts.registers;

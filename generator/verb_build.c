@@ -131,7 +131,7 @@ static lampar_status make_ninja_text(const arguments *given, const lampar_plan *
   lampar_ninja_file facts = {
       .tool = tool,
       .templates = given->templates,
-      .nvrtc = lampar_nvrtc_path(nvrtc),
+      .nvrtc = nvrtc != NULL ? lampar_nvrtc_path(nvrtc) : NULL,
       .archs = given->archs,
       .line_info = given->compiler.line_info,
   };
@@ -156,6 +156,13 @@ static lampar_status write_text(const char *folder, const char *name, const char
   return lampar_output_file_write(path, text, strlen(text));
 }
 
+/* Whether the plan has kernels for the emulated device, or for GPUs. */
+static bool has_kernels(const lampar_plan *plan, bool emulated) {
+  for (size_t i = 0; i < plan->variant_count; ++i)
+    if ((plan->variants[i].arch == LAMPAR_ARCH_EMU) == emulated) return true;
+  return false;
+}
+
 /* All that can be wrong is found before the first file is written. */
 static lampar_status prepare(const arguments *given, const lampar_plan *plan,
                              const lampar_files *read, const lampar_nvrtc *nvrtc,
@@ -163,10 +170,12 @@ static lampar_status prepare(const arguments *given, const lampar_plan *plan,
   char *plan_text = NULL, *compiler_text = NULL, *ninja_text = NULL;
   lampar_status status = LAMPAR_OK;
   for (size_t i = 0; i < plan->variant_count && status == LAMPAR_OK; ++i)
-    status = lampar_nvrtc_require(nvrtc, plan->variants[i].arch);
+    if (plan->variants[i].arch != LAMPAR_ARCH_EMU)
+      status = lampar_nvrtc_require(nvrtc, plan->variants[i].arch);
   if (status == LAMPAR_OK) status = lampar_plan_to_json(plan, &plan_text);
   if (status == LAMPAR_OK)
-    status = lampar_compiler_file_make(nvrtc, &given->compiler, &compiler_text);
+    status = lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true),
+                                       &compiler_text);
   if (status == LAMPAR_OK) status = make_ninja_text(given, plan, read, nvrtc, &ninja_text);
   if (status == LAMPAR_OK) status = lampar_output_folder_make(folder);
   if (status == LAMPAR_OK) status = write_text(folder, "plan.json", plan_text);
@@ -184,8 +193,8 @@ static lampar_status build(const arguments *given, const lampar_plan *plan,
   const int length = snprintf(folder, sizeof folder, "%s/%s", given->output, plan->name);
   if (length < 0 || (size_t)length >= sizeof folder)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "-o %s: the path is too long", given->output);
-  lampar_nvrtc *nvrtc;
-  LAMPAR_TRY(lampar_nvrtc_open(&nvrtc));
+  lampar_nvrtc *nvrtc = NULL;
+  if (has_kernels(plan, false)) LAMPAR_TRY(lampar_nvrtc_open(&nvrtc));
   const lampar_status status = prepare(given, plan, read, nvrtc, folder);
   lampar_nvrtc_close(nvrtc);
   if (status != LAMPAR_OK || given->only_prepare) return status;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu_compile.h"
 #include "files.h"
 #include "nvrtc.h"
 #include "output_file.h"
@@ -42,14 +43,27 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
+static lampar_status compile_with_nvrtc(const arguments *given, uint32_t arch, const char *name,
+                                        const char *source, char **cubin, size_t *size,
+                                        char **log) {
+  lampar_nvrtc *nvrtc;
+  LAMPAR_TRY(lampar_nvrtc_open(&nvrtc));
+  const lampar_status status =
+      lampar_nvrtc_compile(nvrtc, name, source, arch, &given->compiler, cubin, size, log);
+  lampar_nvrtc_close(nvrtc);
+  return status;
+}
+
 /* The compiler sees the file's name without its folder: a path must not get into the cubin. */
-static lampar_status compile(const arguments *given, uint32_t arch, const char *source,
-                             const lampar_nvrtc *nvrtc) {
+static lampar_status compile(const arguments *given, uint32_t arch, const char *source) {
   const char *const slash = strrchr(given->source, '/');
-  char *cubin, *log;
+  const char *const name = slash != NULL ? slash + 1 : given->source;
+  char *cubin = NULL, *log = NULL;
   size_t size;
-  lampar_status status = lampar_nvrtc_compile(nvrtc, slash != NULL ? slash + 1 : given->source,
-                                              source, arch, &given->compiler, &cubin, &size, &log);
+  lampar_status status =
+      arch == LAMPAR_ARCH_EMU
+          ? lampar_emu_compile(name, source, &cubin, &size, &log)
+          : compile_with_nvrtc(given, arch, name, source, &cubin, &size, &log);
   if (log != NULL) fputs(log, stderr);
   if (status == LAMPAR_OK) status = lampar_output_file_write(given->output, cubin, size);
   free(cubin);
@@ -61,7 +75,7 @@ lampar_status lampar_verb_compile(int argc, char **argv, bool *passed) {
   (void)passed;
   arguments given = {0};
   const struct argp argp = {
-      options, parse, "FILE.cu --arch ARCH -o FILE.cubin", "Compiles one source with NVRTC.", NULL,
+      options, parse, "FILE.cu --arch ARCH -o FILE.cubin", "Compiles one source with NVRTC, or for arch emu with the C++ compiler of this machine.", NULL,
       NULL,    NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 
@@ -71,11 +85,8 @@ lampar_status lampar_verb_compile(int argc, char **argv, bool *passed) {
                        given.arch);
   char *source = NULL;
   size_t size;
-  lampar_nvrtc *nvrtc = NULL;
   lampar_status status = lampar_file_read(given.source, SOURCE_BYTES_MAX, &source, &size);
-  if (status == LAMPAR_OK) status = lampar_nvrtc_open(&nvrtc);
-  if (status == LAMPAR_OK) status = compile(&given, arch, source, nvrtc);
-  lampar_nvrtc_close(nvrtc);
+  if (status == LAMPAR_OK) status = compile(&given, arch, source);
   free(source);
   return status;
 }

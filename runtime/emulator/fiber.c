@@ -6,7 +6,7 @@
 /* Only what a function must preserve is saved: the compiler takes the switch for a plain call.
  * swapcontext would do as well, but asks the kernel for the signal mask at every switch. */
 #if defined(__x86_64__)
-enum { SAVED_WORDS = 6, RETURN_WORD = 6 };
+enum { SAVED_WORDS = 6 };
 __asm__(".text\n"
         ".globl fiber_switch\n"
         ".hidden fiber_switch\n"
@@ -30,10 +30,10 @@ __asm__(".text\n"
         ".size fiber_switch,.-fiber_switch\n");
 
 void *fiber_prepare(void *stack, void (*entry)(void)) {
-  /* At the entry of a function the stack is 8 below a multiple of 16. */
-  uintptr_t *top = (uintptr_t *)((char *)stack + FIBER_STACK_BYTES) - 2;
-  uintptr_t *frame = top - RETURN_WORD - 1;
-  memset(frame, 0, (char *)(top + 2) - (char *)frame);
+  /* At the entry of a function, behind the return address, the stack is 8 below a multiple of 16. */
+  uintptr_t *top = (uintptr_t *)((char *)stack + FIBER_STACK_BYTES);
+  uintptr_t *frame = top - 1 - (SAVED_WORDS + 1);
+  memset(frame, 0, (char *)top - (char *)frame);
   frame[SAVED_WORDS] = (uintptr_t)entry;
   return frame;
 }

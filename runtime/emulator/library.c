@@ -30,6 +30,7 @@ struct CUfunc_st {
 
 struct CUlib_st {
   void *handle;
+  int file; /* open as long as the library: the loader takes two files of one path for one */
   struct CUfunc_st *functions;
 };
 
@@ -78,16 +79,17 @@ static int load(const void *code, struct CUlib_st **library) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   }
-  close(file);
   kernel_interface **slot = handle ? dlsym(handle, "lampar_emu") : NULL;
   if (!slot) {
     if (handle) dlclose(handle);
+    close(file);
     return CUDA_ERROR_INVALID_IMAGE;
   }
   kernel_calls_install(&emu_interface);
   *slot = &emu_interface;
   *library = require(calloc(1, sizeof **library));
   (*library)->handle = handle;
+  (*library)->file = file;
   return CUDA_SUCCESS;
 }
 
@@ -109,6 +111,7 @@ int cuLibraryUnload(struct CUlib_st *library) {
     free(function);
   }
   dlclose(library->handle);
+  close(library->file);
   free(library);
   return machine_leave(CUDA_SUCCESS);
 }

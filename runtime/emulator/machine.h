@@ -15,7 +15,7 @@
 enum {
   DEVICES_MAX = 16,
   MULTIPROCESSORS = 4,
-  LANES_PER_MULTIPROCESSOR = 512,
+  LANES_PER_MULTIPROCESSOR = 128,
 };
 
 typedef struct CUctx_st {

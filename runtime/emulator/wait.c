@@ -95,13 +95,15 @@ static bool is_over(const work *work) {
   return work->is_done || emu.devices[work->task.device].error != 0;
 }
 
-/* True when some waiter may go on. */
+/* Lets go whoever has what it waits for; true when somebody was let go. */
 static bool satisfy(bool devices_stand_still) {
   bool any = false;
   for (waiter *waiter = emu.waiters; waiter; waiter = waiter->next) {
-    waiter->satisfied |= is_over(waiter->work) || (waiter->asks && devices_stand_still);
+    if (waiter->satisfied) continue;
+    waiter->satisfied = is_over(waiter->work) || (waiter->asks && devices_stand_still);
     any |= waiter->satisfied;
   }
+  if (any) pthread_cond_broadcast(&emu.changed);
   return any;
 }
 
@@ -117,28 +119,35 @@ static int grace_ms(bool has_others) {
   return 0;
 }
 
-/* Runs the devices until some waiter may go on, or until `self`, a query, has waited long enough. */
+/* Runs the devices until `self` may go on, or until it is a query that has waited long enough. */
 static void lead(const waiter *self) {
   const uint64_t began = now_ms();
-  uint64_t stuck_since = 0;
+  uint64_t busy_since = began, stuck_since = 0;
   long us = 20;
-  while (!satisfy(false)) {
+  satisfy(false);
+  while (!self->satisfied) {
     bool has_others = false;
     const bool is_quiet = host_is_quiet(&has_others);
-    if (!is_quiet && now_ms() - began < (self->asks ? QUERY_MS : BUSY_MS)) {
+    const uint64_t now = now_ms();
+    if (!is_quiet && now - busy_since < BUSY_MS) {
+      if (self->asks && now - began >= QUERY_MS) return;
       pause_us(us);
       if (us < 500) us += us / 4;
       stuck_since = 0;
+      satisfy(false); /* somebody new may wait for what is over */
       continue;
     }
     if (emu.is_shared) scheduler_look_again();
     const bool has_arrived = emu.arrived != NULL;
     const bool has_changed = scheduler_run();
-    if (satisfy(true)) break;
-    if (has_arrived || has_changed || !is_quiet) stuck_since = 0;
-    if (has_changed || !is_quiet) continue;
-    if (stuck_since == 0) stuck_since = now_ms();
-    if (now_ms() - stuck_since >= (uint64_t)grace_ms(has_others))
+    busy_since = now_ms();
+    us = 20;
+    if (satisfy(true) || has_arrived || has_changed || !is_quiet) {
+      stuck_since = 0;
+      continue;
+    }
+    if (stuck_since == 0) stuck_since = busy_since;
+    if (busy_since - stuck_since >= (uint64_t)grace_ms(has_others))
       scheduler_break_deadlock();
     else
       pause_us(1000);

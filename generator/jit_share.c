@@ -1,0 +1,256 @@
+#include "jit_share.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exchange.h"
+
+enum { MESSAGE_BYTES = LAMPAR_EXCHANGE_BYTES_MAX };
+
+typedef struct report {
+  uint32_t status;
+  uint32_t can_compile;
+  uint64_t count;
+  uint8_t kernels[LAMPAR_DIGEST_BYTES]; /* of all keys */
+  char sentence[480];
+} report;
+
+/* What a rank has of one kernel; no bytes: nothing. */
+typedef struct holding {
+  uint64_t size;
+  uint8_t digest[LAMPAR_DIGEST_BYTES];
+  uint8_t build[LAMPAR_DIGEST_BYTES];
+} holding;
+
+enum { HOLDINGS_MAX = MESSAGE_BYTES / sizeof(holding) };
+
+static lampar_status gather(const lampar_jit_share *share, const char *step, const void *mine,
+                            void *all, size_t bytes) {
+  const lampar_exchange *const exchange = share->exchange;
+  const int result = exchange->all_gather(exchange->user, mine, all, bytes);
+  if (result == 0) return LAMPAR_OK;
+  if (share->is_nccl)
+    return lampar_fail((lampar_status)result, "building together, step \"%s\", rank %d of %d: %s",
+                       step, exchange->rank, exchange->world, lampar_last_error());
+  return lampar_fail(
+      LAMPAR_ERROR_SYSTEM,
+      "building together, step \"%s\", rank %d of %d: the exchange returned %d: some "
+      "rank did not arrive, or its transport failed",
+      step, exchange->rank, exchange->world, result);
+}
+
+/* OK when all ranks are; `all` may be looked at then. */
+static lampar_status agree(const lampar_jit_share *share, const char *step,
+                           const lampar_jit_kernels *kernels, lampar_status own,
+                           report all[LAMPAR_WORLD_MAX]) {
+  report mine = {
+      .status = (uint32_t)own, .can_compile = kernels->compiler.is_there, .count = kernels->count};
+  if (own != LAMPAR_OK) {
+    snprintf(mine.sentence, sizeof mine.sentence, "%s", lampar_last_error());
+  } else {
+    lampar_digest_part *const parts = calloc(kernels->count, sizeof *parts);
+    if (parts == NULL) {
+      mine.status = (uint32_t)lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory");
+      snprintf(mine.sentence, sizeof mine.sentence, "%s", lampar_last_error());
+    }
+    for (size_t i = 0; parts != NULL && i < kernels->count; ++i)
+      parts[i] = (lampar_digest_part){kernels->list[i].key.digest, LAMPAR_DIGEST_BYTES};
+    if (parts != NULL) lampar_digest_parts(parts, kernels->count, mine.kernels);
+    free(parts);
+  }
+  LAMPAR_TRY(gather(share, step, &mine, all, sizeof mine));
+  for (int r = 0; r < share->exchange->world; ++r) {
+    if (all[r].status == LAMPAR_OK) continue;
+    if (r == share->exchange->rank) return lampar_fail(all[r].status, "%s", mine.sentence);
+    all[r].sentence[sizeof all[r].sentence - 1] = '\0';
+    return lampar_fail((lampar_status)all[r].status, "rank %d: %s", r, all[r].sentence);
+  }
+  return LAMPAR_OK;
+}
+
+static lampar_status compare(const lampar_jit_share *share, const report *all) {
+  for (int r = 1; r < share->exchange->world; ++r)
+    if (all[r].count != all[0].count ||
+        memcmp(all[r].kernels, all[0].kernels, sizeof all[r].kernels) != 0)
+      return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                         "rank %d builds other kernels than rank 0: give all ranks the same spec, "
+                         "arch, world, templates and version of lampar",
+                         r);
+  return LAMPAR_OK;
+}
+
+/* Entry rank * count + kernel. The caller frees it. */
+static lampar_status gather_holdings(const lampar_jit_share *share,
+                                     const lampar_jit_kernels *kernels, holding **all) {
+  const size_t count = kernels->count, world = (size_t)share->exchange->world;
+  holding mine[HOLDINGS_MAX], *const step = calloc(world * HOLDINGS_MAX, sizeof *step);
+  *all = calloc(world * count, sizeof **all);
+  lampar_status status = LAMPAR_OK;
+  if (step == NULL || *all == NULL)
+    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the kernels of %zu ranks", world);
+  for (size_t first = 0; status == LAMPAR_OK && first < count; first += HOLDINGS_MAX) {
+    const size_t some = count - first < HOLDINGS_MAX ? count - first : HOLDINGS_MAX;
+    memset(mine, 0, sizeof mine);
+    for (size_t i = 0; i < some; ++i) {
+      const lampar_cache_code *const code = &kernels->list[first + i].code;
+      if (code->bytes == NULL) continue;
+      mine[i].size = code->size;
+      lampar_digest(code->bytes, code->size, mine[i].digest);
+      memcpy(mine[i].build, code->build, sizeof mine[i].build);
+    }
+    status = gather(share, "kernels", mine, step, some * sizeof *mine);
+    for (size_t r = 0; status == LAMPAR_OK && r < world; ++r)
+      memcpy(*all + r * count + first, step + r * some, some * sizeof *step);
+  }
+  free(step);
+  if (status == LAMPAR_OK) return LAMPAR_OK;
+  free(*all);
+  *all = NULL;
+  return status;
+}
+
+/* The first rank that has the kernel, world when none does. */
+static size_t giver_of(const holding *all, size_t world, size_t count, size_t kernel) {
+  size_t r = 0;
+  while (r < world && all[r * count + kernel].size == 0) ++r;
+  return r;
+}
+
+static bool has_same(const holding *a, const holding *b) {
+  return a->size == b->size && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+}
+
+lampar_status lampar_jit_share_out(const lampar_jit_share *share, lampar_jit_kernels *kernels,
+                                   lampar_status own) {
+  report all[LAMPAR_WORLD_MAX];
+  holding *holdings;
+  const size_t world = (size_t)share->exchange->world;
+  LAMPAR_TRY(agree(share, "sources", kernels, own, all));
+  LAMPAR_TRY(compare(share, all));
+  LAMPAR_TRY(gather_holdings(share, kernels, &holdings));
+
+  size_t makers[LAMPAR_WORLD_MAX], maker_count = 0, next = 0;
+  for (size_t r = 0; r < world; ++r)
+    if (all[r].can_compile) makers[maker_count++] = r;
+  lampar_status status = LAMPAR_OK;
+  for (size_t i = 0; status == LAMPAR_OK && i < kernels->count; ++i) {
+    if (giver_of(holdings, world, kernels->count, i) < world) continue;
+    if (maker_count == 0) status = lampar_jit_kernels_refuse(kernels, &kernels->list[i]);
+    else kernels->list[i].is_mine = makers[next++ % maker_count] == (size_t)share->exchange->rank;
+  }
+  free(holdings);
+  return status;
+}
+
+/* ---- giving ---- */
+
+/* The codes that a rank gives, one after the other in the order of the kernels. */
+typedef struct stream {
+  char *bytes;
+  size_t size;
+} stream;
+
+/* Whether the kernel travels. */
+static bool is_given(const holding *all, size_t world, size_t count, size_t kernel) {
+  const size_t giver = giver_of(all, world, count, kernel);
+  for (size_t r = 0; giver < world && r < world; ++r)
+    if (!has_same(&all[r * count + kernel], &all[giver * count + kernel])) return true;
+  return false;
+}
+
+static lampar_status gather_streams(const lampar_jit_share *share, stream *streams) {
+  const size_t world = (size_t)share->exchange->world;
+  const stream *const own = &streams[share->exchange->rank];
+  char mine[MESSAGE_BYTES], *const step = malloc(world * MESSAGE_BYTES);
+  size_t longest = 0;
+  for (size_t r = 0; r < world; ++r)
+    if (streams[r].size > longest) longest = streams[r].size;
+  lampar_status status =
+      step != NULL ? LAMPAR_OK : lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the exchange");
+  for (size_t at = 0; status == LAMPAR_OK && at < longest; at += MESSAGE_BYTES) {
+    const size_t left = own->size > at ? own->size - at : 0;
+    memset(mine, 0, sizeof mine);
+    if (left > 0) memcpy(mine, own->bytes + at, left < MESSAGE_BYTES ? left : MESSAGE_BYTES);
+    status = gather(share, "code", mine, step, MESSAGE_BYTES);
+    for (size_t r = 0; status == LAMPAR_OK && r < world; ++r) {
+      const size_t rest = streams[r].size > at ? streams[r].size - at : 0;
+      memcpy(streams[r].bytes + at, step + r * MESSAGE_BYTES,
+             rest < MESSAGE_BYTES ? rest : MESSAGE_BYTES);
+    }
+  }
+  free(step);
+  return status;
+}
+
+static lampar_status receive(lampar_jit_kernels *kernels, lampar_jit_kernel *kernel,
+                             const holding *given, const char *bytes) {
+  lampar_cache_code code = {.bytes = malloc(given->size), .size = given->size};
+  uint8_t digest[LAMPAR_DIGEST_BYTES];
+  if (code.bytes == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory for its code", kernel->key.name);
+  memcpy(code.bytes, bytes, code.size);
+  memcpy(code.build, given->build, sizeof code.build);
+  lampar_digest(code.bytes, code.size, digest);
+  if (memcmp(digest, given->digest, sizeof digest) != 0) {
+    free(code.bytes);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: its code came damaged out of the exchange",
+                       kernel->key.name);
+  }
+  free(kernel->code.bytes);
+  kernel->code = code;
+  kernel->origin = LAMPAR_JIT_RECEIVED;
+  lampar_cache_code kept;
+  if (lampar_cache_find_again(kernels->cache, &kernel->key, code.build, &kept)) free(kept.bytes);
+  else lampar_cache_store(kernels->cache, &kernel->key, &kernel->code);
+  return LAMPAR_OK;
+}
+
+static lampar_status give(const lampar_jit_share *share, lampar_jit_kernels *kernels,
+                          const holding *all, stream *streams) {
+  const size_t count = kernels->count, world = (size_t)share->exchange->world,
+               rank = (size_t)share->exchange->rank;
+  for (size_t i = 0; i < count; ++i)
+    if (is_given(all, world, count, i)) {
+      const size_t giver = giver_of(all, world, count, i);
+      streams[giver].size += all[giver * count + i].size;
+    }
+  for (size_t r = 0; r < world; ++r) {
+    streams[r].bytes = malloc(streams[r].size + 1);
+    if (streams[r].bytes == NULL)
+      return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the code of rank %zu", r);
+    streams[r].size = 0;
+  }
+  size_t offsets[LAMPAR_WORLD_MAX] = {0};
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_given(all, world, count, i)) continue;
+    const size_t giver = giver_of(all, world, count, i);
+    stream *const to = &streams[giver];
+    if (giver == rank)
+      memcpy(to->bytes + to->size, kernels->list[i].code.bytes, kernels->list[i].code.size);
+    to->size += all[giver * count + i].size;
+  }
+  LAMPAR_TRY(gather_streams(share, streams));
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_given(all, world, count, i)) continue;
+    const size_t giver = giver_of(all, world, count, i);
+    const holding *const given = &all[giver * count + i];
+    if (!has_same(&all[rank * count + i], given))
+      LAMPAR_TRY(receive(kernels, &kernels->list[i], given, streams[giver].bytes + offsets[giver]));
+    offsets[giver] += given->size;
+  }
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_jit_share_gather(const lampar_jit_share *share, lampar_jit_kernels *kernels,
+                                      lampar_status own) {
+  report all[LAMPAR_WORLD_MAX];
+  stream streams[LAMPAR_WORLD_MAX] = {{0}};
+  holding *holdings;
+  LAMPAR_TRY(agree(share, "compiled", kernels, own, all));
+  LAMPAR_TRY(gather_holdings(share, kernels, &holdings));
+  const lampar_status status = give(share, kernels, holdings, streams);
+  for (int r = 0; r < share->exchange->world; ++r) free(streams[r].bytes);
+  free(holdings);
+  return status;
+}

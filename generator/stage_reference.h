@@ -1,0 +1,49 @@
+/* What the stages of an epilogue must make of one row: norms in float64, quantised results exactly
+ * as their formats define them. Written from the definitions, not from the kernels. */
+#ifndef LAMPAR_STAGE_REFERENCE_H
+#define LAMPAR_STAGE_REFERENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A norm's results, and how far fp32 may take a result away beside its own rounding: nothing for a
+ * product, something where a sum cancels. */
+typedef struct lampar_norm {
+  double *value;
+  double *slack;
+} lampar_norm;
+
+/* x / sqrt(mean(x^2) + eps) * (offset + weight); without a weight (NULL) the factor is 1. The
+ * kernels add squares in fp32, so a sum beyond its range is infinity, unless `is_wide`: fp32 rows
+ * are added in float64. */
+void lampar_reference_rmsnorm(const float *x, size_t count, const float *weight, float offset,
+                              float eps, bool is_wide, lampar_norm *norm);
+
+/* (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias; without either 1 and 0. */
+void lampar_reference_layernorm(const float *x, size_t count, const float *weight,
+                                const float *bias, float eps, bool is_wide, lampar_norm *norm);
+
+/* The largest magnitude; NaNs do not count. 0 for a row of them. */
+float lampar_reference_peak(const float *x, size_t count);
+
+/* e4m3 of x * inverse. */
+void lampar_reference_fp8(const float *x, size_t count, float inverse, uint8_t *codes);
+
+/* A scale for a row or group: peak / 448, and e4m3 of x * (448 / peak); zeros for a peak of 0. */
+float lampar_reference_fp8_peak(const float *x, size_t count, uint8_t *codes);
+
+/* The same with a power of two as scale, the first that is not below peak / 448; an e8m0. */
+uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes);
+
+/* One group of NVFP4: the scale is e4m3 of global * (peak / 6), the codes are e2m1 of x * (global /
+ * scale), or zeros for a scale of 0. One code a byte. */
+uint8_t lampar_reference_nvfp4(const float *x, size_t count, float global, uint8_t *codes);
+
+/* x * inverse rounded half to even, in -127 .. 127; a NaN is 0. */
+void lampar_reference_int8(const float *x, size_t count, float inverse, uint8_t *codes);
+
+/* The scale peak / 127, and the codes for 127 / peak; zeros for a peak of 0. */
+float lampar_reference_int8_peak(const float *x, size_t count, uint8_t *codes);
+
+#endif

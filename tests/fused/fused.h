@@ -1,0 +1,62 @@
+/* The test of fused kernels: their results, and the promise of the same bits. */
+#ifndef LAMPAR_TEST_FUSED_H
+#define LAMPAR_TEST_FUSED_H
+
+#include "epilogue_trial.h"
+#include "ledger.h"
+
+enum { ROWS_MAX = 128, WATCHDOG_MS = 20000 };
+
+/* An epilogue of a shape, whatever kernels take its calls. */
+typedef struct fused_key {
+  lampar_variant variant; /* any kernel of it */
+  uint64_t rows_limit;    /* of all of them */
+  ledger ledger;
+  char failure[1024]; /* "": none */
+  uint64_t calls;
+} fused_key;
+
+typedef struct fused_lab {
+  lampar_ranks *ranks;
+  lampar_epilogue_trials *trials;
+  lampar_pack *pack[LEDGER_PACKS]; /* the same kernels in other geometries */
+  int pack_count;
+  uint64_t rows; /* most rows of a call; samples have some more */
+} fused_lab;
+
+/* What a list of calls is run for. */
+typedef struct fused_run {
+  fused_lab *lab;
+  fused_key *key;
+  int pack;
+  const lampar_epilogue_samples *samples;
+  const char *what; /* for messages */
+  bool has_promise; /* the rows go into the ledger */
+} fused_run;
+
+/* Functions of one element for the stages of tests/fused/stages. */
+extern const lampar_stage_map fused_own_stages[];
+
+/* Samples with the set of scalars. */
+lampar_status fused_samples(const fused_lab *lab, const fused_key *key, int scalars,
+                            lampar_epilogue_samples *samples);
+
+/* Runs the calls on the open groups; with `check` against the reference, and the rows of all into
+ * the ledger. */
+lampar_status fused_run_calls(const fused_run *run, const lampar_epilogue_call *calls, size_t count,
+                              bool check);
+
+/* On a rank's thread: a finished batch's rows into the ledger. */
+lampar_status fused_enter_rows(const fused_run *run, lampar_epilogue_trial *trial,
+                               const lampar_epilogue_call *calls, size_t count);
+
+/* The checks, on open groups of the pack. */
+lampar_status check_fused_values(fused_lab *lab, fused_key *key, int pack);
+lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack);
+lampar_status check_fused_graphs(fused_lab *lab, fused_key *key, int pack);
+lampar_status check_fused_operands(fused_lab *lab, fused_key *key);
+
+/* The same rows by NCCL and the epilogue's own kernel. On groups that take one row at most. */
+lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack);
+
+#endif

@@ -1,0 +1,246 @@
+/* Fused kernels, one line for each epilogue and shape: results against the reference, and one hash
+ * for all ranks, runs, numbers of rows, geometries, algorithms and for NCCL with the epilogue's own
+ * kernel. Exit status 0 when all pass, 1 when one fails, 77 with the reason when there is no GPU.
+ */
+#include <argp.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "fused.h"
+#include "kernels.h"
+#include "pack_read.h"
+
+enum { EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77, KEYS_MAX = 256 };
+
+typedef struct arguments {
+  const char *packs[LEDGER_PACKS];
+  int pack_count, world; /* 0: all */
+  uint64_t rows;
+  const char *filter;
+} arguments;
+
+typedef struct test {
+  const arguments *given;
+  fused_lab lab;
+  uint32_t capability;
+  fused_key *keys[KEYS_MAX]; /* of the world at hand */
+  int key_count;
+  int passed, failed;
+} test;
+
+enum { OPTION_ROWS = 256, OPTION_WORLD, OPTION_FILTER };
+
+static const struct argp_option options[] = {
+    {"rows", OPTION_ROWS, "N", 0, "Most rows of a call (default: 128)", 0},
+    {"world", OPTION_WORLD, "N", 0, "Only kernels for N ranks", 0},
+    {"filter", OPTION_FILTER, "PATTERN", 0, "Only epilogues that match, as a shell does", 0},
+    {0},
+};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *const given = state->input;
+  switch (key) {
+  case OPTION_ROWS:
+    given->rows = strtoull(value, NULL, 10);
+    if (given->rows < 1 || given->rows > ROWS_MAX)
+      argp_error(state, "--rows %s: 1 to %d", value, ROWS_MAX);
+    return 0;
+  case OPTION_WORLD:
+    given->world = atoi(value);
+    if (given->world < 2 || given->world > LAMPAR_WORLD_MAX)
+      argp_error(state, "--world %s: 2 to %d", value, LAMPAR_WORLD_MAX);
+    return 0;
+  case OPTION_FILTER: given->filter = value; return 0;
+  case ARGP_KEY_ARG:
+    if (given->pack_count == LEDGER_PACKS) argp_error(state, "more than %d packs", LEDGER_PACKS);
+    given->packs[given->pack_count++] = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (given->pack_count == 0) argp_error(state, "PACK is missing");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static bool is_same_key(const lampar_variant *a, const lampar_variant *b) {
+  return a->world == b->world && a->dtype == b->dtype && a->hidden == b->hidden &&
+         a->rounding == b->rounding && strcmp(a->epilogue, b->epilogue) == 0;
+}
+
+static lampar_status add_key(test *t, const lampar_variant *variant) {
+  for (int i = 0; i < t->key_count; ++i) {
+    if (!is_same_key(&t->keys[i]->variant, variant)) continue;
+    if (variant->rows_limit > t->keys[i]->rows_limit) t->keys[i]->rows_limit = variant->rows_limit;
+    return LAMPAR_OK;
+  }
+  fused_key *key = t->key_count < KEYS_MAX ? calloc(1, sizeof *key) : NULL;
+  if (key == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no room for %d epilogues", KEYS_MAX + 1);
+  key->variant = *variant;
+  key->rows_limit = variant->rows_limit;
+  ledger_open(&key->ledger);
+  t->keys[t->key_count++] = key;
+  return LAMPAR_OK;
+}
+
+static void forget_keys(test *t) {
+  for (int i = 0; i < t->key_count; ++i) {
+    ledger_close(&t->keys[i]->ledger);
+    free(t->keys[i]);
+  }
+  t->key_count = 0;
+}
+
+static lampar_status collect_keys(test *t, int world) {
+  lampar_pack *pack = t->lab.pack[0];
+  const uint32_t arch = lampar_kernels_arch(&pack, 1, t->capability, (uint32_t)world);
+  forget_keys(t);
+  for (uint32_t i = 0; i < pack->header->record_count; ++i) {
+    const lampar_variant *v = &pack->records[i].variant;
+    if (v->arch == arch && v->world == (uint32_t)world && v->epilogue[0] != '\0' &&
+        (t->given->filter == NULL || fnmatch(t->given->filter, v->epilogue, 0) == 0))
+      LAMPAR_TRY(add_key(t, v));
+  }
+  return LAMPAR_OK;
+}
+
+/* Groups of a pack. `is_narrow`: for one row at most, so that all others go to NCCL. */
+static lampar_status open_group(test *t, int pack, bool is_narrow, bool is_programmatic) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.strict = !is_narrow;
+  config.max_rows = is_narrow ? 1 : 0;
+  config.programmatic_launch = is_programmatic;
+  config.watchdog_ms = WATCHDOG_MS;
+  return lampar_ranks_open_group(t->lab.ranks, &t->lab.pack[pack], 1, &config);
+}
+
+static lampar_status run_checks(test *t, fused_key *key, int pack, bool is_narrow) {
+  if (is_narrow) return check_fused_fallback(&t->lab, key, pack);
+  if (pack == 0) LAMPAR_TRY(check_fused_operands(&t->lab, key));
+  LAMPAR_TRY(check_fused_values(&t->lab, key, pack));
+  LAMPAR_TRY(check_fused_rows(&t->lab, key, pack));
+  return check_fused_graphs(&t->lab, key, pack);
+}
+
+/* A group whose kernel failed is over: the next epilogue gets a new one. */
+static lampar_status run_keys(test *t, int pack, bool is_narrow, bool is_programmatic) {
+  LAMPAR_TRY(open_group(t, pack, is_narrow, is_programmatic));
+  for (int i = 0; i < t->key_count; ++i) {
+    fused_key *key = t->keys[i];
+    if (key->failure[0] != '\0') continue;
+    /* What NCCL gives is rounded to the dtype. */
+    if (is_narrow && key->variant.rounding == LAMPAR_ROUNDING_FP32 &&
+        key->variant.dtype != LAMPAR_F32)
+      continue;
+    if (run_checks(t, key, pack, is_narrow) == LAMPAR_OK) continue;
+    snprintf(key->failure, sizeof key->failure, "pack %d%s: %.900s", pack + 1,
+             is_narrow ? " with NCCL" : "", lampar_last_error());
+    fprintf(stderr, "%s: FAILED\n", key->variant.epilogue);
+    lampar_ranks_close_group(t->lab.ranks);
+    LAMPAR_TRY(open_group(t, pack, is_narrow, is_programmatic));
+  }
+  return lampar_ranks_close_group(t->lab.ranks);
+}
+
+static void print_key(test *t, const fused_key *key) {
+  const lampar_variant *v = &key->variant;
+  char hex[LAMPAR_DIGEST_HEX];
+  printf("%-52s %4s %6u %2u %-7s %6llu", v->epilogue, lampar_dtype_name(v->dtype), v->hidden,
+         v->world, lampar_rounding_name(v->rounding), (unsigned long long)key->calls);
+  for (int pack = 0; pack < t->lab.pack_count; ++pack) {
+    int rows;
+    ledger_hash(&key->ledger, pack, hex, &rows);
+    printf(" %.8s/%d", hex, rows);
+  }
+  printf("  %s%s\n", key->failure[0] == '\0' ? "ok" : "FAILED ", key->failure);
+  if (key->failure[0] == '\0') ++t->passed;
+  else ++t->failed;
+}
+
+static lampar_status run_world(test *t, int world) {
+  LAMPAR_TRY(collect_keys(t, world));
+  if (t->key_count == 0) return LAMPAR_OK;
+  const int gpus = lampar_ranks_gpu_count(t->lab.ranks);
+  LAMPAR_TRY(lampar_ranks_set_world(t->lab.ranks, world));
+  /* Kernels of ranks that share a GPU must not start early, and NCCL takes one rank a GPU. */
+  const bool has_gpu_each = gpus >= world;
+  for (int pack = 0; pack < t->lab.pack_count; ++pack)
+    LAMPAR_TRY(run_keys(t, pack, false, has_gpu_each && pack % 2 == 1));
+  if (has_gpu_each && world == 2) { /* of more ranks NCCL chooses the order of the sum */
+    LAMPAR_TRY(lampar_ranks_connect(t->lab.ranks, NULL));
+    LAMPAR_TRY(run_keys(t, 0, true, false));
+    lampar_ranks_disconnect(t->lab.ranks);
+  }
+  for (int i = 0; i < t->key_count; ++i) print_key(t, t->keys[i]);
+  return LAMPAR_OK;
+}
+
+/* The largest call of any kernel, and a little more. */
+static size_t image_bytes(const test *t) {
+  size_t most = 0;
+  for (uint32_t i = 0; i < t->lab.pack[0]->header->record_count; ++i) {
+    const lampar_variant *v = &t->lab.pack[0]->records[i].variant;
+    const lampar_epilogue_call call = {.rows = t->lab.rows, .gap = 16, .rank_gap = 8};
+    if (v->epilogue[0] == '\0') continue;
+    const size_t bytes = lampar_epilogue_call_bytes(v, &call);
+    if (bytes > most) most = bytes;
+  }
+  return most + (8 << 20);
+}
+
+static lampar_status run(test *t) {
+  int most = 0;
+  for (int p = 0; p < t->given->pack_count; ++p) {
+    LAMPAR_TRY(lampar_pack_open(t->given->packs[p], &t->lab.pack[p]));
+    ++t->lab.pack_count;
+  }
+  for (uint32_t i = 0; i < t->lab.pack[0]->header->record_count; ++i)
+    if ((int)t->lab.pack[0]->records[i].variant.world > most)
+      most = (int)t->lab.pack[0]->records[i].variant.world;
+  LAMPAR_TRY(lampar_ranks_create(0, most, 0, &t->lab.ranks));
+  LAMPAR_TRY(lampar_ranks_capability(t->lab.ranks, &t->capability));
+  LAMPAR_TRY(lampar_epilogue_trials_create(t->lab.ranks, image_bytes(t), &t->lab.trials));
+  printf("%-52s %4s %6s %2s %-7s %6s one hash a pack/rows\n", "epilogue", "", "hidden", "w",
+         "rounds", "calls");
+  for (int world = 2; world <= most; ++world)
+    if (t->given->world == 0 || t->given->world == world) LAMPAR_TRY(run_world(t, world));
+  for (int p = 0; p < t->lab.pack_count; ++p)
+    printf("pack %d: %s %s\n", p + 1, t->given->packs[p], lampar_pack_digest(t->lab.pack[p]));
+  printf("%d passed, %d failed\n", t->passed, t->failed);
+  return LAMPAR_OK;
+}
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  arguments given = {.rows = ROWS_MAX};
+  const struct argp argp = {
+      options,
+      parse,
+      "PACK...",
+      "Runs the fused kernels of a pack; further packs hold the same ones in other geometries.",
+      NULL,
+      NULL,
+      NULL};
+  argp_err_exit_status = EXIT_BAD_INPUT;
+  argp_parse(&argp, argc, argv, 0, NULL, &given);
+
+  test *t = calloc(1, sizeof *t);
+  if (t == NULL) return EXIT_BAD_INPUT;
+  t->given = &given;
+  t->lab.rows = given.rows;
+  const lampar_status status = run(t);
+  const bool no_gpu = status == LAMPAR_ERROR_DRIVER && t->lab.ranks == NULL;
+  if (status != LAMPAR_OK)
+    fprintf(stderr, "%s: %s\n", no_gpu ? "skipped" : "fused_test", lampar_last_error());
+  const bool failed = status != LAMPAR_OK || t->failed > 0 || t->passed == 0;
+  forget_keys(t);
+  lampar_epilogue_trials_destroy(t->lab.trials);
+  lampar_ranks_destroy(t->lab.ranks);
+  for (int p = 0; p < t->lab.pack_count; ++p) lampar_pack_close(t->lab.pack[p]);
+  free(t);
+  return no_gpu ? EXIT_SKIPPED : failed;
+}

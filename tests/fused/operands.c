@@ -1,0 +1,112 @@
+/* Operands that do not match: refused, with a sentence that names the operand. */
+#include <string.h>
+
+#include "error.h"
+#include "fused.h"
+
+typedef struct refusal {
+  const char *what;
+  /* Spoils operand `at` of the call's list, which has room for one more. */
+  void (*spoil)(lampar_call *call, lampar_operand *list, uint32_t at);
+} refusal;
+
+static void leave_out(lampar_call *call, lampar_operand *list, uint32_t at) {
+  list[at] = list[--call->operand_count];
+}
+
+static void give_twice(lampar_call *call, lampar_operand *list, uint32_t at) {
+  list[call->operand_count++] = list[at];
+}
+
+static void misname(lampar_call *call, lampar_operand *list, uint32_t at) {
+  (void)call;
+  list[at].name = "no_such_operand";
+}
+
+static void add_unknown(lampar_call *call, lampar_operand *list, uint32_t at) {
+  list[call->operand_count] = list[at];
+  list[call->operand_count++].name = "no_such_operand";
+}
+
+static void mistype(lampar_call *call, lampar_operand *list, uint32_t at) {
+  (void)call;
+  list[at].dtype = list[at].dtype == LAMPAR_F32 ? LAMPAR_BF16 : LAMPAR_F32;
+}
+
+static void nullify(lampar_call *call, lampar_operand *list, uint32_t at) {
+  (void)call;
+  list[at].data = NULL;
+}
+
+static void misalign(lampar_call *call, lampar_operand *list, uint32_t at) {
+  (void)call;
+  list[at].data = (char *)list[at].data + 1;
+}
+
+static void overlap(lampar_call *call, lampar_operand *list, uint32_t at) {
+  list[at].stride = call->row_length - 2;
+}
+
+static const refusal of_any[] = {{"is missing", leave_out},
+                                 {"is given twice", give_twice},
+                                 {"has an unknown name", misname},
+                                 {"has an unknown one beside it", add_unknown},
+                                 {"has another dtype", mistype}};
+static const refusal of_memory[] = {{"is NULL", nullify}};
+static const refusal of_wide[] = {{"is not aligned", misalign}};
+static const refusal of_rows[] = {{"has rows that overlap", overlap}};
+
+static lampar_status expect_refusal(lampar_rank *rank, const lampar_call *good, const refusal *bad,
+                                    uint32_t at) {
+  lampar_operand list[LAMPAR_OPERANDS_MAX + 1];
+  lampar_call call = *good;
+  memcpy(list, good->operands, good->operand_count * sizeof *list);
+  call.operands = list;
+  const char *name = list[at].name;
+  bad->spoil(&call, list, at);
+  const lampar_status status = lampar_all_reduce(rank->group, &call, rank->stream[0]);
+  if (status != LAMPAR_ERROR_ARGUMENT)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: %s, expected an argument error", name,
+                       bad->what, lampar_status_string(status));
+  if (strstr(lampar_last_error(), name) == NULL &&
+      strstr(lampar_last_error(), "no_such_operand") == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: the sentence does not name it: %.300s", name,
+                       bad->what, lampar_last_error());
+  return LAMPAR_OK;
+}
+
+static lampar_status expect_refusals(lampar_rank *rank, const lampar_call *call,
+                                     const refusal *list, size_t count, uint32_t at) {
+  for (size_t i = 0; i < count; ++i) LAMPAR_TRY(expect_refusal(rank, call, &list[i], at));
+  return LAMPAR_OK;
+}
+
+#define EXPECT(list)                                                                               \
+  LAMPAR_TRY(expect_refusals(rank, &call, list, sizeof list / sizeof list[0], at))
+
+static lampar_status refuse_all(lampar_rank *rank, void *user) {
+  const fused_run *run = user;
+  const lampar_variant *variant = &run->key->variant;
+  const lampar_epilogue_call plan = {.rows = run->key->rows_limit < 2 ? 1 : 2};
+  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->lab->trials, rank);
+  LAMPAR_TRY(lampar_epilogue_trial_prepare(trial, run->samples, &plan, 1));
+  const lampar_call call = lampar_epilogue_trial_get(trial, 0);
+  for (uint32_t at = 0; at < call.operand_count; ++at) {
+    const lampar_operand_info *info = &variant->operands[variant->operand_count - 1 - at];
+    EXPECT(of_any);
+    if (info->per == LAMPAR_PER_CALL) continue;
+    EXPECT(of_memory);
+    if (lampar_dtype_bytes(info->dtype) > 1) EXPECT(of_wide);
+    if (info->per == LAMPAR_PER_ELEMENT && plan.rows > 1) EXPECT(of_rows);
+  }
+  return LAMPAR_OK;
+}
+
+lampar_status check_fused_operands(fused_lab *lab, fused_key *key) {
+  lampar_epilogue_samples samples;
+  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
+  fused_run run = {lab, key, 0, &samples, "operands", false};
+  const lampar_status status = lampar_ranks_run(lab->ranks, refuse_all, &run);
+  lampar_epilogue_samples_destroy(&samples);
+  return status;
+}

@@ -1,0 +1,71 @@
+/* Results against the reference, and rows against each other. */
+#include <stdlib.h>
+
+#include "error.h"
+#include "fused.h"
+
+static uint64_t least(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* Every kind of row and layout, and every set of scalars; the usual one goes into the ledger. */
+lampar_status check_fused_values(fused_lab *lab, fused_key *key, int pack) {
+  const uint64_t most = least(lab->rows, key->rows_limit);
+  for (int scalars = 0; scalars < LAMPAR_SAMPLE_SCALARS; ++scalars) {
+    const lampar_epilogue_call calls[] = {
+        {.rows = least(16, most)},
+        {.rows = 1, .first_row = 9},
+        {.rows = least(5, most), .first_row = 3, .shift = 1},
+        {.rows = least(6, most), .first_row = 1, .gap = 8},
+        {.rows = least(7, most), .first_row = 8, .gap = 3, .shift = 3, .rank_gap = 1},
+        {.rows = least(4, most), .first_row = 2, .in_place = true},
+        {.rows = least(3, most), .first_row = 7, .in_place = true, .gap = 5, .shift = 2},
+        {.rows = most, .first_row = 5},
+    };
+    lampar_epilogue_samples samples;
+    LAMPAR_TRY(fused_samples(lab, key, scalars, &samples));
+    const fused_run run = {lab, key, pack, &samples, "values", scalars == 0};
+    const size_t count = sizeof calls / sizeof calls[0];
+    const lampar_status status = fused_run_calls(&run, calls, count, true);
+    lampar_epilogue_samples_destroy(&samples);
+    LAMPAR_TRY(status);
+  }
+  return LAMPAR_OK;
+}
+
+/* Calls of 1 to all rows: a row's result depends neither on their number nor on its place. */
+lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack) {
+  const uint64_t most = least(lab->rows, key->rows_limit);
+  lampar_epilogue_call calls[2 * ROWS_MAX];
+  size_t count = 0;
+  for (uint64_t rows = 1; rows <= most; ++rows) {
+    calls[count++] = (lampar_epilogue_call){.rows = rows, .first_row = rows * 5 % 16};
+    if (rows % 16 == 0)
+      calls[count++] = (lampar_epilogue_call){.rows = rows, .in_place = true, .rank_gap = 8};
+  }
+  lampar_epilogue_samples samples;
+  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
+  const fused_run run = {lab, key, pack, &samples, "rows", true};
+  const lampar_status status = fused_run_calls(&run, calls, count, false);
+  lampar_epilogue_samples_destroy(&samples);
+  return status;
+}
+
+lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack) {
+  const uint64_t most = least(lab->rows, key->rows_limit);
+  const lampar_epilogue_call calls[] = {
+      {.rows = least(2, most), .first_row = 9},
+      {.rows = least(16, most)},
+      {.rows = least(9, most), .first_row = 4, .gap = 8, .rank_gap = 8},
+      {.rows = least(5, most), .first_row = 3, .shift = 1},
+      {.rows = least(4, most), .first_row = 2, .in_place = true},
+      {.rows = most, .first_row = 5},
+  };
+  lampar_epilogue_samples samples;
+  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
+  const fused_run run = {lab, key, pack, &samples, "NCCL and the epilogue kernel", true};
+  const size_t count = sizeof calls / sizeof calls[0];
+  const lampar_status status = fused_run_calls(&run, calls, count, false);
+  lampar_epilogue_samples_destroy(&samples);
+  return status;
+}

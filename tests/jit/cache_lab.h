@@ -1,0 +1,41 @@
+/* A cache in a scratch folder, with made-up kernels and a log that is counted. Failures end the
+ * test. */
+#ifndef LAMPAR_TEST_CACHE_LAB_H
+#define LAMPAR_TEST_CACHE_LAB_H
+
+#include "cache.h"
+#include "scratch.h"
+
+typedef struct cache_lab {
+  scratch scratch;
+  char folder[SCRATCH_PATH_BYTES]; /* of the cache; not made yet */
+  lampar_logger logger;
+  lampar_cache *cache;
+  int warnings;
+  char warning[1200]; /* the last */
+} cache_lab;
+
+/* Opens a cache that is written to scratch.folder/cache. */
+void cache_lab_open(cache_lab *lab);
+
+/* Closes the cache and opens it again, with folders to read only, and `write_folder` as
+ * lampar_cache_open takes it. The count of warnings starts again. */
+void cache_lab_reopen(cache_lab *lab, const char *const *read_folders, size_t count,
+                      const char *write_folder);
+void cache_lab_close(cache_lab *lab);
+
+/* The key of made-up kernel `number`, and its code: `number` bytes more than 1000. */
+lampar_cache_key cache_lab_key(unsigned number);
+lampar_cache_code cache_lab_code(unsigned number);
+
+extern const uint8_t cache_lab_build[LAMPAR_DIGEST_BYTES];
+
+void cache_lab_store(cache_lab *lab, unsigned number);
+
+/* Whether the cache has it; its bytes must be right. */
+bool cache_lab_has(cache_lab *lab, unsigned number);
+
+/* The path of the only entry of kernel `number` below `folder`. */
+void cache_lab_entry(const char *folder, unsigned number, char path[SCRATCH_PATH_BYTES]);
+
+#endif
