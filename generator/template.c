@@ -229,7 +229,7 @@ lampar_status lampar_template_compile(const char *name, const char *text, size_t
   compiler c = {.name = name, .out = open_memstream(&bytes, chunk_size)};
   if (!c.out) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
   lampar_status status = LAMPAR_OK;
-  fputs("local _line, _part, _emit = ... ", c.out);
+  fputs("local _line, _part, _emit, argument = ... ", c.out);
   for (const char *at = text, *end = text + size; status == LAMPAR_OK && at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     ++c.line;

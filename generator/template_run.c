@@ -23,11 +23,13 @@ typedef struct lampar_template_frame {
 /* Upvalues of the functions given to templates. The indentation comes on top of the line's own. */
 enum { RUN = 1, ENVIRONMENT, SINK, INDENT, UPVALUES = INDENT };
 
-/* A block is a list with three entries for a line: the template, the line in it, the text. */
+/* A block is a list with three entries for a line: the template, the line in it, the text. For a
+ * part that is to be inserted with the block, the text is a list: name, indentation, argument. */
 enum { ENTRIES = 3 };
 
 static void run_chunk(lua_State *L, lampar_template_run *run, const char *folder, const char *name,
-                      const char *shown, int environment, int sink, lua_Integer indent);
+                      const char *shown, int argument, lua_Integer indent);
+static void run_part(lua_State *L, const char *name, int argument, lua_Integer indent);
 
 static int upvalue(int place) {
   return lua_upvalueindex(place);
@@ -83,26 +85,36 @@ static int put_line(lua_State *L) {
   return 0;
 }
 
+/* Appends the line whose entries are the three on top of the stack, with more indentation. */
+static void append_indented(lua_State *L, lua_Integer indent) {
+  luaL_Buffer text;
+  const int line = lua_gettop(L);
+  luaL_buffinit(L, &text);
+  if (lua_rawlen(L, line) > 0) add_indent(&text, indent);
+  lua_pushvalue(L, line);
+  luaL_addvalue(&text);
+  luaL_pushresult(&text);
+  lua_replace(L, line);
+  append(L, upvalue(SINK));
+}
+
 /* The second half of emit(indent)(block). */
 static int insert_block(lua_State *L) {
   if (!lua_istable(L, 1) || luaL_len(L, 1) % ENTRIES != 0)
     return luaL_error(L, "$emit: a %s is not a section of a stage", luaL_typename(L, 1));
-  const lua_Integer count = luaL_len(L, 1);
+  const lua_Integer count = luaL_len(L, 1), indent = lua_tointeger(L, upvalue(INDENT));
   for (lua_Integer i = 1; i < count; i += ENTRIES) {
-    lua_rawgeti(L, 1, i);
-    lua_rawgeti(L, 1, i + 1);
-    luaL_Buffer text;
-    luaL_buffinit(L, &text);
-    if (lua_rawgeti(L, 1, i + 2) != LUA_TSTRING)
-      return luaL_error(L, "$emit: the list is not a section of a stage");
-    const bool blank = lua_rawlen(L, -1) == 0;
-    lua_Integer indent = blank ? 0 : lua_tointeger(L, upvalue(INDENT));
-    lua_pop(L, 1);
-    add_indent(&text, indent);
-    lua_rawgeti(L, 1, i + 2);
-    luaL_addvalue(&text);
-    luaL_pushresult(&text);
-    append(L, upvalue(SINK));
+    for (int entry = 0; entry < ENTRIES; ++entry) lua_rawgeti(L, 1, i + entry);
+    if (lua_isstring(L, -1)) {
+      append_indented(L, indent);
+      continue;
+    }
+    const int part = lua_gettop(L);
+    lua_rawgeti(L, part, 1);
+    lua_rawgeti(L, part, 2);
+    lua_rawgeti(L, part, 3);
+    run_part(L, luaL_checkstring(L, part + 1), part + 3, indent + lua_tointeger(L, part + 2));
+    lua_pop(L, 2 * ENTRIES);
   }
   return 0;
 }
@@ -136,28 +148,49 @@ void lampar_template_block_text(lua_State *L, int block, bool line_directives) {
 
 /* ---- parts ---- */
 
-/* The second half of part(indent)(name). */
-static int insert_part(lua_State *L) {
+/* Runs the part with the environment and the sink of the function that asks. */
+static void run_part(lua_State *L, const char *name, int argument, lua_Integer indent) {
   lampar_template_run *const run = run_of(L);
-  const char *name = luaL_checkstring(L, 1);
   const char *end = name;
   while (isalnum((unsigned char)*end) || *end == '_') ++end;
   if (end == name || *end != '\0' || end - name > 48)
-    return luaL_error(L, "$part \"%s\": a part's name is made of letters, digits and '_'", name);
+    luaL_error(L, "$part \"%s\": a part's name is made of letters, digits and '_'", name);
 
   char own[LAMPAR_SHOWN_BYTES], shared[LAMPAR_SHOWN_BYTES], shown[LAMPAR_SHOWN_BYTES];
   snprintf(own, sizeof own, "parts/%s/%s.cuh.in", run->backend, name);
   snprintf(shared, sizeof shared, "parts/%s.cuh.in", name);
   const bool is_own = lampar_template_exists(run->templates, own);
   if (!is_own && !lampar_template_exists(run->templates, shared))
-    return luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own,
-                      shared);
+    luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own, shared);
   snprintf(shown, sizeof shown, "templates/%.100s", is_own ? own : shared);
   for (const frame *f = run->top; f; f = f->user)
     if (strcmp(f->shown, shown) == 0)
-      return luaL_error(L, "$part \"%s\": the part uses itself, directly or through another", name);
-  run_chunk(L, run, run->templates, is_own ? own : shared, shown, upvalue(ENVIRONMENT),
-            upvalue(SINK), lua_tointeger(L, upvalue(INDENT)));
+      luaL_error(L, "$part \"%s\": the part uses itself, directly or through another", name);
+  lua_pushvalue(L, upvalue(ENVIRONMENT));
+  lua_pushvalue(L, upvalue(SINK));
+  run_chunk(L, run, run->templates, is_own ? own : shared, shown, argument, indent);
+}
+
+/* The second half of part(indent)(name, argument). A part of a stage's section is a part of the
+ * kernel: it runs where the section is emitted, and knows what is known there. */
+static int insert_part(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_settop(L, 2);
+  lua_getfield(L, upvalue(SINK), "defers_parts");
+  if (!lua_toboolean(L, -1)) {
+    run_part(L, name, 2, lua_tointeger(L, upvalue(INDENT)));
+    return 0;
+  }
+  lua_pushstring(L, run_of(L)->top->shown);
+  lua_pushinteger(L, 0);
+  lua_createtable(L, 3, 0);
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, -2, 1);
+  lua_pushvalue(L, upvalue(INDENT));
+  lua_rawseti(L, -2, 2);
+  lua_pushvalue(L, 2);
+  lua_rawseti(L, -2, 3);
+  append(L, upvalue(SINK));
   return 0;
 }
 
@@ -217,8 +250,10 @@ static void push_chunk(lua_State *L, lampar_template_run *run, const char *folde
   lua_pop(L, 2);
 }
 
+/* Takes environment and sink from the stack. `argument` is a place on it, 0: none. */
 static void run_chunk(lua_State *L, lampar_template_run *run, const char *folder, const char *name,
-                      const char *shown, int environment, int sink, lua_Integer indent) {
+                      const char *shown, int argument, lua_Integer indent) {
+  const int sink = lua_gettop(L), environment = sink - 1;
   lua_pushvalue(L, environment);
   push_chunk(L, run, folder, name, shown);
   static const lua_CFunction functions[] = {put_line, part, emit};
@@ -229,16 +264,22 @@ static void run_chunk(lua_State *L, lampar_template_run *run, const char *folder
     lua_pushinteger(L, indent);
     lua_pushcclosure(L, functions[f], UPVALUES);
   }
+  if (argument != 0) lua_pushvalue(L, argument);
+  else lua_pushnil(L);
   const frame here = {shown, run->top};
   run->top = &here;
-  lua_call(L, sizeof functions / sizeof functions[0], 0);
+  lua_call(L, sizeof functions / sizeof functions[0] + 1, 0);
   run->top = here.user;
-  lua_pop(L, 1);
+  lua_settop(L, environment - 1);
 }
 
 void lampar_template_run_file(lua_State *L, lampar_template_run *run, const char *folder,
                               const char *name, const char *shown, int environment, int sink) {
-  run_chunk(L, run, folder, name, shown, lua_absindex(L, environment), lua_absindex(L, sink), 0);
+  environment = lua_absindex(L, environment);
+  sink = lua_absindex(L, sink);
+  lua_pushvalue(L, environment);
+  lua_pushvalue(L, sink);
+  run_chunk(L, run, folder, name, shown, 0, 0);
 }
 
 bool lampar_template_run_is_inside(const lampar_template_run *run) {

@@ -22,7 +22,9 @@ typedef struct lampar_template_run {
 } lampar_template_run;
 
 /* Runs the template `name` of `folder`, which messages call `shown`. `environment` and `sink` are
- * places on the stack; the lines go to the end of the block in the sink's field "block". */
+ * places on the stack; the lines go to the end of the block in the sink's field "block". With its
+ * field "defers_parts" set, $part leaves a place in the block, and the part is run where the block
+ * is emitted. */
 void lampar_template_run_file(lua_State *L, lampar_template_run *run, const char *folder,
                               const char *name, const char *shown, int environment, int sink);
 

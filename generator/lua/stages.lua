@@ -164,7 +164,7 @@ return function(known, find, run)
               nearest(name, names), places)
     end
     local stage = { name = name, options = {}, operands = {}, quantizes = false, steps = {} }
-    local canonical, sink, sections = name, {}, {}
+    local canonical, sink, sections = name, { defers_parts = true }, {}
     local environment = new_environment()
     for parameter, value in pairs(parameters) do
       environment[parameter] = value

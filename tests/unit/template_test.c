@@ -10,7 +10,7 @@
 #include "error.h"
 #include "template.h"
 
-#define HEAD "local _line, _part, _emit = ... "
+#define HEAD "local _line, _part, _emit, argument = ... "
 
 static void gives(const char *text, const char *expected) {
   char *chunk;
