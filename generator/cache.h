@@ -36,8 +36,8 @@ void lampar_cache_store(lampar_cache *cache, const lampar_cache_key *key,
                         const lampar_cache_code *code);
 
 /* A hint, so that processes that start together share the work: true when this process is the first
- * to say that it is going to compile the kernel, or when there is no way to tell. Nothing waits for
- * it to be taken back, and a claim of a process that died is soon passed over. */
+ * to say that it is going to compile the kernel, or when there is no way to tell. Nothing relies on
+ * it, and a claim that is a few seconds old is taken over: its process has died, or is slow. */
 bool lampar_cache_claim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build);
 void lampar_cache_unclaim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build);
 

@@ -10,10 +10,11 @@
 #include "render.h"
 
 enum {
-  /* How long kernels that other processes have claimed are waited for, all of them together. A
-   * process that died in between costs as much, once. */
-  PATIENCE_MS = 2000,
-  LOOK_AGAIN_MS = 3,
+  /* The most that kernels which other processes have claimed are waited for, all of them together:
+   * claims grow old before that. */
+  PATIENCE_SECONDS = 20,
+  LOOK_AGAIN_MS = 2, /* then ever less often */
+  LOOK_AGAIN_MS_MAX = 64,
 };
 
 lampar_status lampar_jit_kernels_open(const lampar_plan *plan, lampar_jit_kernels *kernels) {
@@ -149,12 +150,13 @@ static lampar_status compile_claimed(void *user, void *state, size_t task) {
   (void)state;
   compiling *const c = user;
   lampar_jit_kernel *const kernel = &c->kernels->list[c->order[task]];
-  while (!look_again(c, kernel)) {
+  for (long pause_ms = LOOK_AGAIN_MS; !look_again(c, kernel);) {
     if (atomic_load(&c->is_stopped)) return LAMPAR_OK;
     if (is_over(&c->deadline) ||
         lampar_cache_claim(c->kernels->cache, &kernel->key, c->kernels->compiler.build))
       return compile(c, kernel);
-    nanosleep(&(struct timespec){.tv_nsec = LOOK_AGAIN_MS * 1000000L}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000L}, NULL);
+    if (pause_ms < LOOK_AGAIN_MS_MAX) pause_ms *= 2;
   }
   return LAMPAR_OK;
 }
@@ -215,7 +217,7 @@ lampar_status lampar_jit_kernels_compile(lampar_jit_kernels *kernels) {
       status = lampar_jit_kernels_refuse(kernels, &kernels->list[i]);
   if (status == LAMPAR_OK) status = run(&c, compile_unclaimed);
   clock_gettime(CLOCK_MONOTONIC, &c.deadline);
-  c.deadline.tv_sec += PATIENCE_MS / 1000;
+  c.deadline.tv_sec += PATIENCE_SECONDS;
   if (status == LAMPAR_OK) status = run(&c, compile_claimed);
   free(c.order);
   return status;

@@ -392,6 +392,7 @@ static void a_claim_is_the_first_one_s(void **state) {
     times[1] = times[0];
     assert_int_equal(utimensat(AT_FDCWD, claim, times, 0), 0);
     assert_true(lampar_cache_claim(lab.cache, &key, cache_lab_build));
+    assert_false(lampar_cache_claim(lab.cache, &key, cache_lab_build)); /* taken over by one */
   }
   assert_int_equal(lab.warnings, 0);
   cache_lab_close(&lab);
