@@ -90,12 +90,18 @@ static size_t count_threads(const build *b) {
 
 /* ---- from spec to pack ---- */
 
+/* NULL: those carried inside. */
+static const char *templates_of(const build *b) {
+  return b->options.templates != NULL ? b->options.templates
+                                      : lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
+}
+
 static lampar_status make_plan(build *b, const source *from, const char *arch) {
   lampar_spec spec = {0};
   lampar_status status = from->text != NULL ? lampar_spec_read_text(from->name, from->text, &spec)
                                             : lampar_spec_read(from->name, &spec, NULL);
   if (status == LAMPAR_OK) status = lampar_jit_target_choose(&spec, arch, b->options.world);
-  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, &b->plan);
+  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates_of(b), &b->plan, NULL);
   lampar_spec_free(&spec);
   return status;
 }
@@ -105,9 +111,8 @@ static lampar_status find_kernels(build *b, const source *from, const char *arch
   LAMPAR_TRY(lampar_jit_kernels_open(&b->plan, &b->kernels));
   LAMPAR_TRY(lampar_cache_open(b->options.read_folders, b->options.read_folder_count,
                                b->options.write_folder, &b->logger, &b->kernels.cache));
-  b->kernels.templates = b->options.templates != NULL
-                             ? b->options.templates
-                             : lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
+  b->kernels.templates = templates_of(b);
+  b->kernels.own = (lampar_own_stages){b->plan.stages_folder, b->plan.stages};
   b->kernels.threads = count_threads(b);
   b->kernels.progress = b->options.progress;
   b->kernels.progress_user = b->options.progress_user;

@@ -41,7 +41,7 @@ void lampar_jit_kernels_close(lampar_jit_kernels *kernels) {
 static lampar_status begin_rendering(void *user, void **state) {
   const lampar_jit_kernels *const kernels = user;
   lampar_renderer *renderer;
-  LAMPAR_TRY(lampar_renderer_open(kernels->templates, &renderer));
+  LAMPAR_TRY(lampar_renderer_open(kernels->templates, &kernels->own, &renderer));
   *state = renderer;
   return LAMPAR_OK;
 }

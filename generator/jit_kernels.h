@@ -8,6 +8,7 @@
 #include "jit_compiler.h"
 #include "lampar/lampar_jit.h"
 #include "plan.h"
+#include "stages.h"
 
 typedef enum lampar_jit_origin {
   LAMPAR_JIT_MISSING = 0,
@@ -31,6 +32,7 @@ typedef struct lampar_jit_kernels {
   lampar_cache *cache;
   lampar_jit_compiler compiler;
   const char *templates; /* folder; NULL: those carried inside */
+  lampar_own_stages own; /* of the plan */
   size_t threads;
   lampar_jit_progress progress; /* may be NULL */
   void *progress_user;

@@ -313,13 +313,20 @@ static lampar_status expand(planning *p, lampar_sandbox *sandbox) {
   return LAMPAR_OK;
 }
 
+static lampar_status copy_stages(const lampar_spec *spec, lampar_plan *plan) {
+  if (!spec->stages) return LAMPAR_OK;
+  plan->stages = strdup(spec->stages);
+  plan->stages_folder = strdup(spec->stages_folder);
+  if (plan->stages && plan->stages_folder) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
+}
+
 static lampar_status make(planning *p) {
   const lampar_spec *spec = p->spec;
   lampar_plan *plan = p->plan;
   snprintf(plan->name, sizeof plan->name, "%s", spec->name);
   plan->needs_nvlink = spec->needs_nvlink;
-  if (spec->stages && !(plan->stages = strdup(spec->stages)))
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
+  LAMPAR_TRY(copy_stages(spec, plan));
   LAMPAR_TRY(choose_widths(p));
 
   const uint64_t keys = (uint64_t)spec->arch_count * spec->world_count * spec->dtype_count *
@@ -356,6 +363,7 @@ void lampar_plan_free(lampar_plan *plan) {
   free(plan->skips);
   free(plan->variants);
   free(plan->stages);
+  free(plan->stages_folder);
   *plan = (lampar_plan){0};
 }
 

@@ -22,6 +22,7 @@ typedef struct lampar_plan {
   char name[64];
   bool needs_nvlink;
   char *stages;             /* folder of the spec's own stages, beside the spec; NULL: none */
+  char *stages_folder;      /* the same, as it is opened; NULL also in a plan that was read */
   lampar_variant *variants; /* sorted by lampar_variant_compare, no two equal; at least one */
   size_t variant_count;
   lampar_skip *skips;

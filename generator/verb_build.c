@@ -15,7 +15,6 @@
 
 typedef struct arguments {
   const char *spec, *output, *archs, *templates;
-  const char *stages; /* folder of the spec's own; NULL: none */
   unsigned jobs; /* 0: not given */
   lampar_nvrtc_options compiler;
   bool only_prepare;
@@ -137,7 +136,8 @@ static lampar_status make_ninja_text(const arguments *given, const lampar_plan *
   };
   char *spec = NULL, *stages = NULL;
   lampar_status status = make_absolute(given->spec, &spec);
-  if (status == LAMPAR_OK && given->stages != NULL) status = make_absolute(given->stages, &stages);
+  if (status == LAMPAR_OK && plan->stages_folder != NULL)
+    status = make_absolute(plan->stages_folder, &stages);
   facts.spec = spec;
   facts.stages = stages;
   if (status == LAMPAR_OK) status = make_files_absolute(read, &facts.spec_files);
@@ -220,7 +220,6 @@ lampar_status lampar_verb_build(int argc, char **argv, bool *passed) {
   if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
   if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, &read);
   given.templates = templates;
-  given.stages = spec.stages_folder;
   if (status == LAMPAR_OK) status = build(&given, &plan, &read);
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);
