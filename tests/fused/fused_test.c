@@ -20,6 +20,7 @@ typedef struct arguments {
   int pack_count, world; /* 0: all */
   uint64_t rows;
   const char *filter;
+  bool probe;
 } arguments;
 
 typedef struct test {
@@ -31,12 +32,14 @@ typedef struct test {
   int passed, failed;
 } test;
 
-enum { OPTION_ROWS = 256, OPTION_WORLD, OPTION_FILTER };
+enum { OPTION_ROWS = 256, OPTION_WORLD, OPTION_FILTER, OPTION_PROBE };
 
 static const struct argp_option options[] = {
     {"rows", OPTION_ROWS, "N", 0, "Most rows of a call (default: 128)", 0},
     {"world", OPTION_WORLD, "N", 0, "Only kernels for N ranks", 0},
     {"filter", OPTION_FILTER, "PATTERN", 0, "Only epilogues that match, as a shell does", 0},
+    {"probe", OPTION_PROBE, NULL, 0,
+     "End with 0 if there is a device, else say why not and end with 77", 0},
     {0},
 };
 
@@ -54,12 +57,13 @@ static error_t parse(int key, char *value, struct argp_state *state) {
       argp_error(state, "--world %s: 2 to %d", value, LAMPAR_WORLD_MAX);
     return 0;
   case OPTION_FILTER: given->filter = value; return 0;
+  case OPTION_PROBE: given->probe = true; return 0;
   case ARGP_KEY_ARG:
     if (given->pack_count == LEDGER_PACKS) argp_error(state, "more than %d packs", LEDGER_PACKS);
     given->packs[given->pack_count++] = value;
     return 0;
   case ARGP_KEY_END:
-    if (given->pack_count == 0) argp_error(state, "PACK is missing");
+    if (given->pack_count == 0 && !given->probe) argp_error(state, "PACK is missing");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -214,6 +218,16 @@ static lampar_status run(test *t) {
   return LAMPAR_OK;
 }
 
+static int probe(void) {
+  lampar_ranks *ranks = NULL;
+  if (lampar_ranks_create(0, 1, 0, &ranks) != LAMPAR_OK) {
+    printf("skipped: %s\n", lampar_last_error());
+    return EXIT_SKIPPED;
+  }
+  lampar_ranks_destroy(ranks);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   arguments given = {.rows = ROWS_MAX};
@@ -228,6 +242,7 @@ int main(int argc, char **argv) {
   argp_err_exit_status = EXIT_BAD_INPUT;
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 
+  if (given.probe) return probe();
   test *t = calloc(1, sizeof *t);
   if (t == NULL) return EXIT_BAD_INPUT;
   t->given = &given;
