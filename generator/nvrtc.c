@@ -145,6 +145,8 @@ size_t lampar_nvrtc_arguments(const lampar_nvrtc *nvrtc, const lampar_nvrtc_opti
   size_t count = 0;
   arguments[count++] = "--std=c++17";
   arguments[count++] = "--minimal";
+  /* Results must not depend on which products a compilation happens to fuse with which sums. */
+  arguments[count++] = "--fmad=false";
   /* The default raises the stack limit of the whole process. */
   arguments[count++] = "--modify-stack-limit=false";
   /* NVRTC's own cache, in the user's home, would hide what this build really needs. */
