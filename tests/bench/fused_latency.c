@@ -332,7 +332,7 @@ int main(int argc, char **argv) {
     return EXIT_SKIPPED;
   }
   status = run(b);
-  if (status != LAMPAR_OK) fprintf(stderr, "fused: %s\n", lampar_last_error());
+  if (status != LAMPAR_OK) fprintf(stderr, "fused_latency: %s\n", lampar_last_error());
   lampar_ranks_close_group(b->ranks);
   lampar_ranks_run(b->ranks, close_station, b);
   lampar_epilogue_trials_destroy(b->trials);
