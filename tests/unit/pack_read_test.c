@@ -9,13 +9,16 @@
 
 #include "pack_fixture.h"
 
+#define KEY .arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_BF16
+#define SHAPE .cluster = 1, .vectors = 1, .trigger = 1, .watchdog_ms = 1000
 static const lampar_variant kernels[] = {
-    {.arch = 90, .world = 2, .dtype = LAMPAR_BF16, .looping = 1, .bytes_limit = 1 << 20,
-     .threads = 256, .trigger = 1, .watchdog_ms = 1000},
-    {.arch = 90, .world = 2, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 8,
-     .bytes_limit = 8 * 2880 * 2, .threads = 128, .trigger = 1, .watchdog_ms = 1000},
+    {KEY, SHAPE, .looping = 1, .bytes_limit = 1 << 20, .threads = 256},
+    {KEY, SHAPE, .hidden = 2880, .rows_limit = 8, .bytes_limit = 8 * 2880 * 2, .threads = 128},
+    {KEY, SHAPE, .hidden = 2048, .rows_limit = 4, .bytes_limit = 4 * 2048 * 2, .threads = 256,
+     .epilogue = "residual", .operand_count = 1,
+     .operands = {{.name = "residual", .dtype = LAMPAR_BF16}}},
 };
-enum { COUNT = 2 };
+enum { COUNT = 3 };
 
 static void opens_what_is_whole(void **state) {
   (void)state;
@@ -31,6 +34,12 @@ static void opens_what_is_whole(void **state) {
   assert_string_equal(info.arch, "sm_90");
   assert_int_equal(info.rows_limit, 8);
   assert_int_equal(info.registers, 40);
+  assert_string_equal(info.algorithm, "oneshot");
+  assert_string_equal(info.epilogue, "");
+  assert_int_equal(lampar_pack_info(pack, 2, &info), LAMPAR_OK);
+  assert_string_equal(info.epilogue, "residual");
+  assert_int_equal(info.operand_count, 1);
+  assert_string_equal(info.operands[0].name, "residual");
   assert_int_equal(lampar_pack_info(pack, COUNT, &info), LAMPAR_ERROR_ARGUMENT);
   lampar_pack_close(pack);
   free(bytes);

@@ -82,7 +82,8 @@ static void test_parameters(void **state) {
   alone_fails("$params \"arch world dtype hidden looping threads trigger watchdog_ms depth\"\n",
               "templates/oneshot.cu.in:1: parameter depth is not given");
   alone_fails(
-      "\n$params \"arch world dtype hidden looping threads trigger\"\n",
+      "\n$params \"arch world dtype hidden looping threads trigger algorithm rounding cluster vectors "
+      "epilogue\"\n",
       "templates/oneshot.cu.in:2: parameter watchdog_ms is given, but $params does not name it");
   alone_fails(PARAMS PARAMS, "templates/oneshot.cu.in:2: there is a second $params");
   alone_fails("a\n", "templates/oneshot.cu.in: has no $params line");

@@ -9,13 +9,13 @@
 
 /* As a group holds them: one arch, one world, sorted. */
 static const lampar_variant kernels[] = {
-    {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .bytes_limit = 1 << 16},
-    {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .bytes_limit = 1 << 20, .looping = 1},
-    {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 8,
+    {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 4, .dtype = LAMPAR_BF16, .bytes_limit = 1 << 16},
+    {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 4, .dtype = LAMPAR_BF16, .bytes_limit = 1 << 20, .looping = 1},
+    {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 4, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 8,
      .bytes_limit = 8 * 5760},
-    {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 256,
+    {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 4, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 256,
      .bytes_limit = 256 * 5760, .looping = 1},
-    {.arch = 90, .world = 4, .dtype = LAMPAR_F32, .hidden = 4096, .rows_limit = 64,
+    {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 4, .dtype = LAMPAR_F32, .hidden = 4096, .rows_limit = 64,
      .bytes_limit = 64 * 16384, .looping = 1},
 };
 enum { COUNT = sizeof kernels / sizeof kernels[0] };

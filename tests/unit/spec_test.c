@@ -62,7 +62,7 @@ static void test_unknown_fields(void **state) {
   (void)state;
   field_refused("hiden = { 64 }", "unknown field hiden; the nearest known is hidden");
   field_refused("wach_dog = 5", "unknown field wach_dog; the nearest known is watchdog_ms");
-  field_refused("rounding = \"fp32\"", "unknown field rounding; the nearest known is world");
+  field_refused("roundings = \"fp32\"", "unknown field roundings; the nearest known is rounding");
   field_refused("[\"row\"] = 5", "unknown field row; the nearest known is rows");
   field_refused("topology = { lnik = \"any\" }",
                 "unknown field topology.lnik; the nearest known is link");
@@ -183,11 +183,54 @@ static void test_choices(void **state) {
   field_refused("pdl = false", "pdl is false; it should be one of early exit off");
   field_refused("epilogue = {}",
                 "epilogue is an empty list; it should be a list of stage lists, such as { {} }");
-  field_refused(
-      "epilogue = { {}, { \"rmsnorm\" } }",
-      "epilogue[2]: unknown stage \"rmsnorm\"; stages are files of templates/epilogues, and "
-      "there is none yet; {} is the plain all-reduce");
   field_refused("epilogue = { {}, {} }", "epilogue has {} twice; leave one out");
+}
+
+/* What stages and options there are is the plan's to say: stages_test. */
+static void test_epilogues(void **state) {
+  (void)state;
+#define ROWS "hidden = { 64 }, "
+  field_refused("epilogue = { {}, { \"rmsnorm\" } }",
+                "epilogue[2] has stages, which work on rows, and the spec has no rows; add hidden");
+  field_refused(ROWS "epilogue = { \"rmsnorm\" }",
+                "epilogue[1] is the string \"rmsnorm\"; it should be a list of stages, {} for the "
+                "plain all-reduce");
+  field_refused(ROWS "epilogue = { { \"rmsnorm\", offset = 1 } }",
+                "epilogue[1] is a table with names or gaps; it should be a list of stages, such as { "
+                "\"rmsnorm\" } or { { \"rmsnorm\", offset = 1 } }");
+  field_refused(ROWS "epilogue = { { 5 } }",
+                "epilogue[1][1] is 5; it should be the name of a stage, or { \"name\", option = "
+                "value }");
+  field_refused(ROWS "epilogue = { { \"RMSNorm\" } }",
+                "epilogue[1][1] is the string \"RMSNorm\"; it should be the name of a stage: a-z, "
+                "0-9 and '_'");
+  field_refused(ROWS "epilogue = { { { \"rmsnorm\", \"f32\" } } }",
+                "epilogue[1][1] is a table with more than a name; options have names: { \"rmsnorm\", "
+                "offset = 1 }");
+  field_refused(ROWS "epilogue = { { { \"rmsnorm\", offset = 0.5 } } }",
+                "epilogue[1][1]: offset is 0.5, which is not an integer; it should be an integer or a "
+                "word");
+  field_refused(ROWS "epilogue = { { { \"rmsnorm\", weight = \"a+b\" } } }",
+                "epilogue[1][1]: weight is the string \"a+b\"; it should be an integer or a word");
+  field_refused(ROWS "epilogue = { { { \"rmsnorm\", Weight = \"f32\" } } }",
+                "epilogue[1][1]: Weight is not the name of an option: a-z, 0-9 and '_'");
+  field_refused(ROWS "epilogue = { { \"bias\", { \"bias\" } } }",
+                "epilogue[1] has bias twice; a stage acts once");
+  field_refused(ROWS "epilogue = { { { \"n\", b = 1, a = 2 } }, { { \"n\", a = 2, b = 1 } } }",
+                "epilogue has n.a=2.b=1 twice; leave one out");
+  field_refused("rounding = \"fp16\"", "rounding: unknown rounding \"fp16\"; the nearest known is "
+                                       "fp32");
+  field_refused("weight_dtype = \"bf61\"",
+                "weight_dtype: unknown dtype of weights \"bf61\"; the nearest known is bf16");
+  const char *should = "a folder beside the spec, in at most 63 characters without '..'";
+  char message[256];
+  snprintf(message, sizeof message, "stages is the string \"../mine\"; it should be %s", should);
+  field_refused("stages = \"../mine\"", message);
+  snprintf(message, sizeof message, "stages is the string \"/mine\"; it should be %s", should);
+  field_refused("stages = \"/mine\"", message);
+  snprintf(message, sizeof message, "stages is 5; it should be %s", should);
+  field_refused("stages = 5", message);
+  field_refused("stages = \"mine\"", "stages: there is no folder mine beside the spec");
 }
 
 static void test_files(void **state) {
@@ -253,6 +296,11 @@ static void test_defaults(void **state) {
                                          "watchdog_ms = 600000"};
   assert_int_equal(spec.default_count, 7);
   for (size_t i = 0; i < 7; ++i) assert_string_equal(spec.defaults[i], defaults[i]);
+  assert_int_equal(spec.epilogue_count, 1);
+  assert_string_equal(spec.epilogues[0].text, "");
+  assert_int_equal(spec.rounding, LAMPAR_ROUNDING_UNFUSED);
+  assert_null(spec.weight_dtype);
+  assert_null(spec.stages);
   lampar_spec_free(&spec);
   lampar_files_free(&read);
   scratch_close(&s);
@@ -267,7 +315,9 @@ static void test_every_field(void **state) {
   const char text[] = "return spec {\n"
                       "  name = 'all-1.0_x', arch = { 'emu', 'sm_120' }, world = { 16, 2 },\n"
                       "  dtype = { 'f32', 'bf16' }, hidden = require 'parts/widths', rows = 7,\n"
-                      "  bytes = 4096, epilogue = { {} }, topology = { link = 'any', nodes = 1 },\n"
+                      "  epilogue = { { 'bias', { 'rmsnorm', weight = 'f32', a = 1 } }, {} },\n"
+                      "  rounding = 'fp32', weight_dtype = 'f16', stages = 'parts',\n"
+                      "  bytes = 4096, topology = { link = 'any', nodes = 1 },\n"
                       "  pdl = 'exit', watchdog_ms = 0,\n"
                       "}\n";
   scratch_write(&s, "x.lua", text, strlen(text), path);
@@ -289,6 +339,17 @@ static void test_every_field(void **state) {
   assert_false(spec.needs_nvlink);
   assert_int_equal(spec.trigger, LAMPAR_TRIGGER_EXIT);
   assert_int_equal(spec.watchdog_ms, 0);
+  assert_int_equal(spec.epilogue_count, 2);
+  assert_string_equal(spec.epilogues[0].text, "bias+rmsnorm.a=1.weight=f32");
+  assert_string_equal(spec.epilogues[1].text, "");
+  char where[SCRATCH_PATH_BYTES + 32], folder[SCRATCH_PATH_BYTES];
+  snprintf(where, sizeof where, "%s:4: epilogue[1]", path);
+  assert_string_equal(spec.epilogues[0].where, where);
+  assert_int_equal(spec.rounding, LAMPAR_ROUNDING_FP32);
+  assert_string_equal(spec.weight_dtype, "f16");
+  assert_string_equal(spec.stages, "parts");
+  scratch_path(&s, "parts", folder);
+  assert_string_equal(spec.stages_folder, folder);
   assert_int_equal(spec.default_count, 0);
   assert_int_equal(read.count, 2);
   assert_string_equal(read.paths[0], path);
@@ -356,7 +417,8 @@ int main(void) {
       cmocka_unit_test(test_unknown_fields), cmocka_unit_test(test_missing_fields),
       cmocka_unit_test(test_names),          cmocka_unit_test(test_lists),
       cmocka_unit_test(test_hidden),         cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_choices),        cmocka_unit_test(test_files),
+      cmocka_unit_test(test_choices),        cmocka_unit_test(test_epilogues),
+             cmocka_unit_test(test_files),
       cmocka_unit_test(test_missing_file),   cmocka_unit_test(test_defaults),
       cmocka_unit_test(test_every_field),    cmocka_unit_test(test_require),
       cmocka_unit_test(test_long_path),

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,14 +12,26 @@
 static void names_say_the_key(void **state) {
   (void)state;
   char name[LAMPAR_NAME_BYTES];
-  lampar_variant v = {.arch = 90, .world = 8, .dtype = LAMPAR_BF16, .hidden = 7168, .rows_limit = 73,
+  lampar_variant v = {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 8, .dtype = LAMPAR_BF16, .hidden = 7168, .rows_limit = 73,
                       .bytes_limit = 73 * 14336};
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w8_bf16_h7168_sm_90_r73");
   v.looping = 1;
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w8_bf16_h7168_sm_90");
-  v = (lampar_variant){.arch = LAMPAR_ARCH_EMU, .world = 16, .dtype = LAMPAR_F32,
+  snprintf(v.epilogue, sizeof v.epilogue, "residual+rmsnorm.weight_f32");
+  lampar_variant_name(&v, name);
+  assert_string_equal(name, "ar_oneshot_w8_residual_rmsnorm_weight_f32_bf16_h7168_sm_90");
+  v.algorithm = LAMPAR_TWOSHOT;
+  v.looping = 0;
+  lampar_variant_name(&v, name);
+  assert_string_equal(name, "ar_twoshot_w8_residual_rmsnorm_weight_f32_bf16_h7168_sm_90_r73");
+  v.algorithm = LAMPAR_ALONE;
+  v.rounding = LAMPAR_ROUNDING_FP32;
+  v.looping = 1;
+  lampar_variant_name(&v, name);
+  assert_string_equal(name, "ep_residual_rmsnorm_weight_f32_fp32_bf16_h7168_sm_90");
+  v = (lampar_variant){.arch = LAMPAR_ARCH_EMU, .algorithm = LAMPAR_ONESHOT, .world = 16, .dtype = LAMPAR_F32,
                        .bytes_limit = 1ull << 40};
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w16_f32_flat_emu_b1099511627776");
@@ -26,11 +39,18 @@ static void names_say_the_key(void **state) {
 
 static void mailboxes_of_rows_and_of_bytes(void **state) {
   (void)state;
-  const lampar_variant row = {.dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 10,
+  lampar_variant row = {.algorithm = LAMPAR_ONESHOT, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 10,
                               .bytes_limit = 57600};
   assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 12);
   assert_int_equal(lampar_variant_mailboxes_limit(&row), 120);
-  const lampar_variant flat = {.dtype = LAMPAR_F32, .bytes_limit = 4096};
+  /* Two-shot: to the owner and back. */
+  row.algorithm = LAMPAR_TWOSHOT;
+  assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 24);
+  assert_int_equal(lampar_variant_mailboxes_limit(&row), 240);
+  assert_int_equal(lampar_variant_row_mailboxes(&row), 12);
+  row.algorithm = LAMPAR_ALONE;
+  assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 0);
+  const lampar_variant flat = {.algorithm = LAMPAR_ONESHOT, .dtype = LAMPAR_F32, .bytes_limit = 4096};
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 1), 1);
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 128), 1);
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 129), 2);
@@ -42,13 +62,19 @@ static void mailboxes_of_rows_and_of_bytes(void **state) {
 
 static void order_is_key_then_limit(void **state) {
   (void)state;
+#define KEY .arch = 90, .world = 4, .dtype = LAMPAR_BF16
   const lampar_variant sorted[] = {
       {.arch = 80, .world = 8},
       {.arch = 90, .world = 2, .dtype = LAMPAR_F16},
-      {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .hidden = 0},
-      {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .hidden = 64, .bytes_limit = 128},
-      {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .hidden = 64, .bytes_limit = 256},
-      {.arch = 90, .world = 4, .dtype = LAMPAR_BF16, .hidden = 64, .bytes_limit = 256, .looping = 1},
+      {KEY, .hidden = 0},
+      {KEY, .hidden = 64, .bytes_limit = 128, .algorithm = LAMPAR_ONESHOT},
+      {KEY, .hidden = 64, .bytes_limit = 256, .algorithm = LAMPAR_ONESHOT},
+      {KEY, .hidden = 64, .bytes_limit = 256, .algorithm = LAMPAR_ONESHOT, .looping = 1},
+      {KEY, .hidden = 64, .bytes_limit = 512, .algorithm = LAMPAR_TWOSHOT},
+      {KEY, .epilogue = "bias", .hidden = 64, .bytes_limit = 64},
+      {KEY, .epilogue = "bias", .hidden = 128, .bytes_limit = 128},
+      {KEY, .epilogue = "bias", .rounding = LAMPAR_ROUNDING_FP32, .hidden = 64, .bytes_limit = 64},
+      {KEY, .epilogue = "residual", .hidden = 64, .bytes_limit = 64},
   };
   const size_t count = sizeof sorted / sizeof sorted[0];
   for (size_t i = 0; i < count; ++i)
@@ -56,6 +82,98 @@ static void order_is_key_then_limit(void **state) {
       const int order = lampar_variant_compare(&sorted[i], &sorted[j]);
       assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
     }
+}
+
+/* A value of one field that no plan makes. */
+#define WRONG(field, value)                                                                        \
+  do {                                                                                             \
+    lampar_variant wrong = good;                                                                   \
+    wrong.field = value;                                                                           \
+    assert_false(lampar_variant_is_valid(&wrong));                                                 \
+  } while (0)
+
+static void plain_ones_are_checked(void **state) {
+  (void)state;
+  const lampar_variant good = {.arch = 90, .algorithm = LAMPAR_TWOSHOT, .world = 4,
+                               .dtype = LAMPAR_F16, .hidden = 64, .rows_limit = 2,
+                               .bytes_limit = 256, .threads = 128, .cluster = 1, .vectors = 1};
+  assert_true(lampar_variant_is_valid(&good));
+  WRONG(arch, 91);
+  WRONG(algorithm, 3);
+  WRONG(algorithm, LAMPAR_ALONE);
+  WRONG(world, 2); /* of two-shot */
+  WRONG(world, 17);
+  WRONG(dtype, LAMPAR_I8);
+  WRONG(hidden, 60);
+  WRONG(hidden, 0); /* with a limit of rows */
+  WRONG(rows_limit, 0);
+  WRONG(rows_limit, UINT32_MAX);
+  WRONG(bytes_limit, 0);
+  WRONG(looping, 2);
+  WRONG(rounding, LAMPAR_ROUNDING_FP32);
+  WRONG(threads, 48);
+  WRONG(threads, 1056);
+  WRONG(cluster, 2);
+  WRONG(vectors, 2);
+  WRONG(trigger, 3);
+  WRONG(operand_count, 1);
+}
+
+static void fused_ones_are_checked(void **state) {
+  (void)state;
+  lampar_variant good = {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_BF16,
+                         .hidden = 7168, .rows_limit = 2, .bytes_limit = 28672, .threads = 128,
+                         .cluster = 7, .vectors = 1, .operand_count = 2,
+                         .epilogue = "residual+rmsnorm.offset_1",
+                         .operands = {{.name = "residual", .dtype = LAMPAR_BF16},
+                                      {.name = "scale", .dtype = LAMPAR_F32, .output = 1,
+                                       .per = LAMPAR_PER_GROUP, .group = 128}}};
+  assert_true(lampar_variant_is_valid(&good));
+  WRONG(cluster, 0);
+  WRONG(cluster, 6);  /* does not divide the row's 28 vectors */
+  WRONG(cluster, 4);  /* 4 x 4 warps are too few for them */
+  WRONG(cluster, 14); /* more than can be launched */
+  WRONG(arch, 89);    /* without clusters */
+  WRONG(vectors, 0);
+  WRONG(threads, 96);
+  WRONG(operand_count, LAMPAR_OPERANDS_MAX + 1);
+  WRONG(operands[0].name[0], 'R');
+  WRONG(operands[0].name[0], '\0');
+  WRONG(operands[0].dtype, 100);
+  WRONG(operands[0].per, 6);
+  WRONG(operands[0].per, LAMPAR_PER_CALL); /* which is f32 */
+  WRONG(operands[0].output, 2);
+  WRONG(operands[0].group, 1);
+  WRONG(operands[1].group, 0);
+  WRONG(operands[1], good.operands[0]);
+  WRONG(epilogue[0], '-');
+  WRONG(epilogue[0], '\0'); /* plain, with a cluster */
+  WRONG(hidden, 0);
+  lampar_variant other = good;
+  memset(other.epilogue, 'a', sizeof other.epilogue);
+  assert_false(lampar_variant_is_valid(&other));
+  other = good;
+  memset(other.operands[0].name, 'a', sizeof other.operands[0].name);
+  assert_false(lampar_variant_is_valid(&other));
+
+  /* Other geometries are as good, as long as they hold the row. */
+  other = good;
+  other.cluster = 4;
+  other.vectors = 2;
+  assert_true(lampar_variant_is_valid(&other));
+  other = (good.cluster = 1, good.threads = 896, good);
+  assert_true(lampar_variant_is_valid(&other));
+  other.arch = 80;
+  assert_true(lampar_variant_is_valid(&other));
+  other.algorithm = LAMPAR_ALONE;
+  assert_false(lampar_variant_is_valid(&other));
+  other.world = 1;
+  assert_true(lampar_variant_is_valid(&other));
+  other.world = 3;
+  other.algorithm = LAMPAR_TWOSHOT;
+  assert_true(lampar_variant_is_valid(&other));
+  other.rounding = LAMPAR_ROUNDING_FP32;
+  assert_false(lampar_variant_is_valid(&other));
 }
 
 static void dtypes_and_archs_have_names(void **state) {
@@ -84,6 +202,8 @@ int main(void) {
       cmocka_unit_test(names_say_the_key),
       cmocka_unit_test(mailboxes_of_rows_and_of_bytes),
       cmocka_unit_test(order_is_key_then_limit),
+      cmocka_unit_test(plain_ones_are_checked),
+      cmocka_unit_test(fused_ones_are_checked),
       cmocka_unit_test(dtypes_and_archs_have_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
