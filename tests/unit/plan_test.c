@@ -51,6 +51,12 @@ static void has_name(const lampar_plan *plan, size_t index, const char *expected
   assert_string_equal(name, expected);
 }
 
+static void has_skip(const lampar_plan *plan, size_t index, const char *what, const char *why) {
+  assert_true(index < plan->skip_count);
+  assert_string_equal(plan->skips[index].what, what);
+  assert_string_equal(plan->skips[index].why, why);
+}
+
 #define ONE "arch = { 'sm_90' }, world = { 2 }, dtype = { 'bf16' }"
 
 /* The numbers of geometry.lua are measured and change; what they must make does not. */
@@ -109,6 +115,160 @@ static void test_limits(void **state) {
   lampar_plan_free(&plan);
 }
 
+/* ---- epilogues; what stage files declare is stages_test's ---- */
+
+/* Cluster, warps of a block and vectors of a warp, for so many vectors of a row. */
+static void has_shape(uint32_t arch, uint32_t row_vectors, uint32_t rows, uint32_t cluster,
+                      uint32_t warps, uint32_t vectors) {
+  char fields[512];
+  snprintf(fields, sizeof fields,
+           "arch = { '%s' }, world = { 2 }, dtype = { 'bf16' }, hidden = { %u }, rows = %u, "
+           "epilogue = { { 'residual' } }",
+           lampar_arch_name(arch), row_vectors * 256, rows);
+  lampar_plan plan;
+  make(fields, &plan);
+  size_t found = 0;
+  while (found < plan.variant_count && (plan.variants[found].algorithm != LAMPAR_ONESHOT ||
+                                        plan.variants[found].rows_limit < rows))
+    ++found;
+  assert_true(found < plan.variant_count);
+  const lampar_variant *variant = &plan.variants[found];
+  assert_true(lampar_variant_is_valid(variant));
+  if (variant->cluster != cluster || variant->threads != warps * 32 || variant->vectors != vectors)
+    fail_msg("%u vectors, %u rows: %u x %u warps x %u, not %u x %u x %u", row_vectors, rows,
+             variant->cluster, variant->threads / 32, variant->vectors, cluster, warps, vectors);
+  lampar_plan_free(&plan);
+}
+
+static void test_fused_shapes(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t row_vectors, cluster, warps, vectors;
+  } shapes[] = {{28, 7, 4, 1},  {12, 3, 4, 1}, {16, 4, 4, 1},  {20, 5, 4, 1},  {32, 8, 4, 1},
+                {64, 8, 8, 1},  {56, 8, 7, 1}, {11, 1, 11, 1}, {13, 1, 13, 1}, {256, 8, 32, 1},
+                {1, 1, 1, 1},   {4, 1, 4, 1},  {8, 2, 4, 1},   {10, 2, 5, 1},  {22, 2, 11, 1},
+                {37, 1, 19, 2}, {74, 2, 19, 2}};
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i)
+    has_shape(90, shapes[i].row_vectors, 8, shapes[i].cluster, shapes[i].warps, shapes[i].vectors);
+  has_shape(90, 28, 65, 1, 28, 1); /* many rows fill the device with a block each */
+  has_shape(90, 64, 65, 8, 8, 1);  /* too long for a block of one vector a warp */
+  has_shape(80, 28, 8, 1, 28, 1);  /* no clusters */
+  has_shape(89, 64, 8, 1, 32, 2);
+  has_shape(120, 28, 8, 7, 4, 1);
+}
+
+/* Every row length that specs allow: valid, and no lane without a vector but in the last warps. */
+static void test_every_length(void **state) {
+  (void)state;
+  for (uint32_t row_vectors = 1; row_vectors <= 256; row_vectors += row_vectors < 64 ? 1 : 7) {
+    char fields[512];
+    snprintf(fields, sizeof fields,
+             "arch = { 'emu', 'sm_80', 'sm_90' }, world = { 2, 3 }, dtype = { 'f32' }, hidden = { "
+             "%u }, rows = 600, epilogue = { { 'residual' } }",
+             row_vectors * 128);
+    lampar_plan plan;
+    make(fields, &plan);
+    for (size_t i = 0; i < plan.variant_count; ++i) {
+      const lampar_variant *variant = &plan.variants[i];
+      assert_true(lampar_variant_is_valid(variant));
+      const uint32_t warps = variant->cluster * variant->threads / 32;
+      assert_true(warps * (variant->vectors - 1) < row_vectors);
+    }
+    lampar_plan_free(&plan);
+  }
+}
+
+static void test_alone(void **state) {
+  (void)state;
+  lampar_plan plan;
+  make("arch = { 'sm_90' }, world = { 2, 8 }, dtype = { 'bf16' }, hidden = { 7168 }, rows = 4, "
+       "watchdog_ms = 5, epilogue = { { 'residual', 'rmsnorm' } }",
+       &plan);
+  has_name(&plan, 0, "ep_residual_rmsnorm_bf16_h7168_sm_90");
+  has_name(&plan, 1, "ar_oneshot_w2_residual_rmsnorm_bf16_h7168_sm_90_r4");
+  has_name(&plan, 2, "ar_oneshot_w2_residual_rmsnorm_bf16_h7168_sm_90");
+  has_name(&plan, 3, "ar_oneshot_w8_residual_rmsnorm_bf16_h7168_sm_90_r4");
+  assert_int_equal(plan.variant_count, 5);
+  const lampar_variant *alone = &plan.variants[0];
+  assert_true(lampar_variant_is_valid(alone));
+  assert_int_equal(alone->algorithm, LAMPAR_ALONE);
+  assert_int_equal(alone->world, 1);
+  assert_int_equal(alone->looping, 1);
+  assert_int_equal(alone->watchdog_ms, 0);
+  assert_true(alone->rows_limit > 1000000); /* NCCL's calls have no limit */
+  assert_int_equal(lampar_plan_mailboxes(&plan, 1), 0);
+  lampar_plan_free(&plan);
+}
+
+/* Limits are in the order of the plan: a call takes the first kernel that is large enough. */
+static void test_twoshot(void **state) {
+  (void)state;
+  lampar_plan plan;
+  make("arch = { 'sm_90' }, world = { 8 }, dtype = { 'bf16' }, hidden = { 7168 }, rows = 1000",
+       &plan);
+  has_name(&plan, 0, "ar_oneshot_w8_bf16_flat_sm_90_b131072");
+  has_name(&plan, 1, "ar_oneshot_w8_bf16_flat_sm_90");
+  has_name(&plan, 2, "ar_twoshot_w8_bf16_flat_sm_90_b4194304");
+  has_name(&plan, 3, "ar_twoshot_w8_bf16_flat_sm_90");
+  has_name(&plan, 4, "ar_oneshot_w8_bf16_h7168_sm_90_r9");
+  has_name(&plan, 5, "ar_oneshot_w8_bf16_h7168_sm_90");
+  has_name(&plan, 6, "ar_twoshot_w8_bf16_h7168_sm_90_r292");
+  has_name(&plan, 7, "ar_twoshot_w8_bf16_h7168_sm_90");
+  assert_int_equal(plan.variant_count, 8);
+  assert_int_equal(plan.variants[5].rows_limit, 9);
+  assert_int_equal(plan.variants[7].rows_limit, 1000);
+  assert_int_equal(lampar_plan_mailboxes(&plan, 8), 2 * 28000);
+  lampar_plan_free(&plan);
+
+  static const struct {
+    const char *arch;
+    uint32_t world;
+    uint64_t kib;
+  } limits[] = {{"sm_90", 3, 1280}, {"sm_90", 4, 384},  {"sm_80", 5, 192},   {"sm_120", 6, 128},
+                {"sm_90", 16, 128}, {"sm_90", 9, 128},  {"sm_100", 4, 1152}, {"sm_103", 3, 1152},
+                {"sm_100", 8, 512}, {"sm_100", 16, 256}};
+  for (size_t i = 0; i < sizeof limits / sizeof limits[0]; ++i) {
+    char fields[256];
+    snprintf(fields, sizeof fields,
+             "arch = { '%s' }, world = { %u }, dtype = { 'bf16' }, bytes = 1 << 24", limits[i].arch,
+             limits[i].world);
+    make(fields, &plan);
+    assert_int_equal(plan.variants[1].algorithm, LAMPAR_ONESHOT);
+    assert_int_equal(plan.variants[1].bytes_limit, limits[i].kib << 10);
+    assert_int_equal(plan.variants[2].algorithm, LAMPAR_TWOSHOT);
+    assert_int_equal(plan.variants[plan.variant_count - 1].bytes_limit, 1 << 24);
+    lampar_plan_free(&plan);
+  }
+  make("arch = { 'sm_90' }, world = { 2 }, dtype = { 'bf16' }, bytes = 1 << 24", &plan);
+  assert_int_equal(plan.variant_count, 2); /* two ranks: never */
+  lampar_plan_free(&plan);
+}
+
+static void test_fp32_rounding(void **state) {
+  (void)state;
+  lampar_plan plan;
+  make("arch = { 'sm_90' }, world = { 4, 8 }, dtype = { 'bf16' }, hidden = { 7168 }, rows = 1000, "
+       "rounding = 'fp32', epilogue = { {}, { 'residual' } }",
+       &plan);
+  for (size_t i = 0; i < plan.variant_count; ++i) {
+    const lampar_variant *variant = &plan.variants[i];
+    const bool is_fused = variant->epilogue[0] != '\0';
+    assert_int_equal(variant->rounding, is_fused);
+    if (is_fused) assert_int_not_equal(variant->algorithm, LAMPAR_TWOSHOT);
+  }
+  has_skip(&plan, 0, "two-shot of epilogue residual",
+           "with rounding = \"fp32\" no rounded sum may travel between ranks; one-shot takes the "
+           "calls of every size");
+  assert_int_equal(plan.skip_count, 1);
+  lampar_plan_free(&plan);
+}
+
+static void test_same_epilogues(void **state) {
+  (void)state;
+  refused(ONE ", hidden = { 64 }, epilogue = { { 'rmsnorm' }, { { 'rmsnorm', offset = 0 } } }",
+          "x: two entries of epilogue mean the same, rmsnorm; leave one out");
+}
+
 static void test_order(void **state) {
   (void)state;
   lampar_plan plan;
@@ -131,12 +291,6 @@ static void test_trigger(void **state) {
   assert_int_equal(plan.variants[0].trigger, LAMPAR_TRIGGER_OFF);
   assert_int_equal(plan.variants[2].trigger, LAMPAR_TRIGGER_EXIT);
   lampar_plan_free(&plan);
-}
-
-static void has_skip(const lampar_plan *plan, size_t index, const char *what, const char *why) {
-  assert_true(index < plan->skip_count);
-  assert_string_equal(plan->skips[index].what, what);
-  assert_string_equal(plan->skips[index].why, why);
 }
 
 static void test_dropped(void **state) {
@@ -203,7 +357,7 @@ static void test_json_twice(void **state) {
   assert_int_equal(lampar_plan_to_json(&plan, &second), LAMPAR_OK);
   assert_string_equal(first, second);
   assert_int_equal(plan.skip_count, 1);
-  assert_int_equal(plan.variant_count, 32);
+  assert_int_equal(plan.variant_count, 48);
   lampar_plan_free(&plan);
   free(first);
   free(second);
@@ -247,7 +401,63 @@ static void test_json_damaged(void **state) {
   damaged("\"why\"", "\"because\"", NOT_OURS "an entry of skipped is damaged" AGAIN);
   damaged("\"threads\":\t", "\"threads\":\t1", field);
   damaged("\"hidden\":\t0", "\"more\":\t1, \"hidden\":\t0",
-          "plan.json:10: not what this lampar writes for such a plan" AGAIN);
+          "plan.json:13: not what this lampar writes for such a plan" AGAIN);
+}
+
+#define FUSED                                                                                      \
+  ONE ", hidden = { 7168 }, rows = 4, epilogue = { { { 'rmsnorm', weight = 'f32' }, 'fp8_static' " \
+      "} }"
+
+static void changed(const char *from, const char *to, char **text) {
+  char *whole;
+  json_of(FUSED, &whole);
+  const char *found = strstr(whole, from);
+  assert_non_null(found);
+  assert_true(asprintf(text, "%.*s%s%s", (int)(found - whole), whole, to, found + strlen(from)) >
+              0);
+  free(whole);
+}
+
+static void test_json_fused(void **state) {
+  (void)state;
+  char *text;
+  json_of(FUSED, &text);
+  lampar_plan plan;
+  assert_int_equal(lampar_plan_from_json("plan.json", text, &plan), LAMPAR_OK);
+  assert_string_equal(plan.variants[1].epilogue, "rmsnorm.weight_f32+fp8_static");
+  assert_int_equal(plan.variants[1].cluster, 7);
+  assert_int_equal(plan.variants[1].operand_count, 4);
+  assert_string_equal(plan.variants[1].operands[3].name, "scale");
+  assert_int_equal(plan.variants[1].operands[0].dtype, LAMPAR_F32);
+  lampar_plan_free(&plan);
+  free(text);
+
+  /* Another geometry that holds the row is a plan as well; one that does not is none. */
+  static const char shape[] = "\"threads\":\t128,\n\t\t\t\"cluster\":\t7,\n\t\t\t\"vectors\":\t1";
+  changed(shape, "\"threads\":\t32,\n\t\t\t\"cluster\":\t4,\n\t\t\t\"vectors\":\t7", &text);
+  assert_int_equal(lampar_plan_from_json("plan.json", text, &plan), LAMPAR_OK);
+  assert_int_equal(plan.variants[1].cluster, 4);
+  assert_int_equal(plan.variants[1].vectors, 7);
+  lampar_plan_free(&plan);
+  free(text);
+  const char *const wrong[][2] = {
+      {shape, "\"threads\":\t32,\n\t\t\t\"cluster\":\t4,\n\t\t\t\"vectors\":\t6"},
+      {"\"algorithm\":\t\"alone\"", "\"algorithm\":\t\"threeshot\""},
+      {"\"rounding\":\t\"unfused\"", "\"rounding\":\t\"fp16\""},
+      {"\"dtype\":\t\"f8e4m3\"", "\"dtype\":\t\"fp8\""},
+      {"\"per\":\t\"call\"", "\"per\":\t\"cell\""},
+      {"\"output\":\tfalse", "\"output\":\t0"},
+      {"\"group\":\t0", "\"group\":\t1"},
+      {"\"name\":\t\"eps\"", "\"name\":\t\"weight\""},
+      {"\"epilogue\":\t\"rmsnorm", "\"epilogue\":\t\"norm"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+    changed(wrong[i][0], wrong[i][1], &text);
+    assert_int_equal(lampar_plan_from_json("plan.json", text, &plan), LAMPAR_ERROR_ARGUMENT);
+    assert_string_equal(lampar_last_error(),
+                        NOT_OURS "a kernel's fields are damaged or do not make its name" AGAIN);
+    free(text);
+  }
 }
 
 static void test_json_truncated(void **state) {
@@ -272,7 +482,7 @@ static void test_json_file(void **state) {
   scratch_write(&s, "plan.json", text, strlen(text), path);
   lampar_plan plan;
   assert_int_equal(lampar_plan_read(path, &plan), LAMPAR_OK);
-  assert_int_equal(plan.variant_count, 32);
+  assert_int_equal(plan.variant_count, 48);
   lampar_plan_free(&plan);
   scratch_write(&s, "plan.json", text, strlen(text) + 1, path);
   assert_int_equal(lampar_plan_read(path, &plan), LAMPAR_ERROR_ARGUMENT);
@@ -309,14 +519,62 @@ static void test_explain(void **state) {
   lampar_spec_free(&spec);
 }
 
+static void test_explain_epilogues(void **state) {
+  (void)state;
+  lampar_spec spec;
+  lampar_plan plan;
+  assert_int_equal(
+      plan_text("return spec { name = 'x', arch = { 'sm_90' }, world = { 8 }, dtype = { "
+                "'bf16' }, hidden = { 7168, 2880 }, rows = 64, epilogue = { {}, { "
+                "'residual', { 'fp8_group', scale = 'ue8m0' } } } }",
+                &spec, &plan),
+      LAMPAR_OK);
+  char *text;
+  assert_int_equal(lampar_plan_explain(&spec, &plan, &text), LAMPAR_OK);
+  static const char *const parts[] = {
+      "  epilogue     none, residual+fp8_group.scale=ue8m0\n  rounding     unfused\n",
+      "  rounding = \"unfused\"\n  weight_dtype = \"same\"\n",
+      "straight, 7 x 128 threads, up to 9 rows\n",
+      "\noperands\n  residual+fp8_group.scale_ue8m0\n"
+      "    residual         in   bf16     per element\n",
+      "    scale            out  u32      per group of 128\n",
+      "\ntwo-shot\n  ar_twoshot_w8_bf16_flat_sm_90_b917504            for calls of more than "
+      "131072 "
+      "bytes\n",
+      "  ar_twoshot_w8_residual_fp8_group_scale_ue8m0_bf16_h7168_sm_90_r64 for calls of more than "
+      "9 "
+      "rows\n",
+      "\ndropped\n  epilogue residual+fp8_group.scale=ue8m0, bf16, hidden 2880: fp8_group: a row "
+      "of "
+      "2880 elements is not whole groups of 128\n"};
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
+    if (!strstr(text, parts[i])) fail_msg("missing: %s\nin: %s", parts[i], text);
+  free(text);
+  lampar_plan_free(&plan);
+  lampar_spec_free(&spec);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_variants),       cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_order),          cmocka_unit_test(test_trigger),
-      cmocka_unit_test(test_dropped),        cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_json_twice),     cmocka_unit_test(test_json_damaged),
-      cmocka_unit_test(test_json_truncated), cmocka_unit_test(test_json_file),
+      cmocka_unit_test(test_variants),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_fused_shapes),
+      cmocka_unit_test(test_every_length),
+      cmocka_unit_test(test_alone),
+      cmocka_unit_test(test_twoshot),
+      cmocka_unit_test(test_fp32_rounding),
+      cmocka_unit_test(test_same_epilogues),
+      cmocka_unit_test(test_order),
+      cmocka_unit_test(test_trigger),
+      cmocka_unit_test(test_dropped),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_json_twice),
+      cmocka_unit_test(test_json_damaged),
+      cmocka_unit_test(test_json_fused),
+      cmocka_unit_test(test_json_truncated),
+      cmocka_unit_test(test_json_file),
       cmocka_unit_test(test_explain),
+      cmocka_unit_test(test_explain_epilogues),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
