@@ -1,7 +1,7 @@
 /* Writes a plan with other geometries for its fused kernels, and prints "NAME ARCH" of each kernel
  * for the steps that make a pack of it. Whatever comes out must give the same bits.
  *   geometries narrow|wide PLAN.json CHANGED.json
- * narrow: one-shot, one block a row, up to eight vectors a lane.
+ * narrow: one-shot, one block a row, four vectors a lane or more.
  * wide: two-shot where it is possible, rows over as many blocks of a cluster as divide them. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "output_file.h"
 #include "plan.h"
 
-enum { THREADS_MAX = 1024, CLUSTER_MAX = 8, VECTORS_MAX = 8 };
+enum { THREADS_MAX = 1024, CLUSTER_MAX = 8, VECTORS_MIN = 4 };
 
 static uint32_t divide_up(uint64_t a, uint64_t b) {
   return (uint32_t)((a + b - 1) / b);
@@ -28,7 +28,9 @@ static void make_narrow(lampar_variant *v, uint64_t row) {
   lampar_variant changed = *v;
   if (changed.algorithm == LAMPAR_TWOSHOT) changed.algorithm = LAMPAR_ONESHOT;
   changed.cluster = 1;
-  changed.vectors = row < VECTORS_MAX ? (uint32_t)row : VECTORS_MAX;
+  changed.vectors = divide_up(row, THREADS_MAX / 32);
+  if (changed.vectors < VECTORS_MIN)
+    changed.vectors = row < VECTORS_MIN ? (uint32_t)row : VECTORS_MIN;
   changed.threads = 32 * divide_up(row, changed.vectors);
   take(v, &changed);
 }

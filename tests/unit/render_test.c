@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "files.h"
+#include "plan.h"
 #include "render.h"
 #include "scratch.h"
 
@@ -241,6 +242,7 @@ static bool nth_variant(unsigned index, lampar_variant *variant) {
   variant->watchdog_ms = index % 2 * 1000, index /= 2;
   variant->trigger = variant->arch < 90 ? LAMPAR_TRIGGER_OFF : index % 3;
   variant->rows_limit = variant->hidden > 0 ? 8 : 0;
+  variant->algorithm = variant->world > 2 && index % 2 ? LAMPAR_TWOSHOT : LAMPAR_ONESHOT, index /= 2;
   return index < 3;
 }
 
@@ -272,6 +274,52 @@ static void test_real_templates(void **state) {
   }
 }
 
+/* Every stage that there is, alone and in rows of stages, as a plan makes them. */
+static const char epilogues[] =
+    "return spec { name = 'x', arch = { 'sm_80', 'sm_90', 'sm_120' }, world = { 2, 4 }, "
+    "dtype = { 'bf16', 'f32' }, hidden = { 2816, 8192 }, rows = 128, watchdog_ms = 0, "
+    "rounding = '%s', weight_dtype = 'f32', epilogue = {\n"
+    "  { 'residual' }, { 'bias', 'layernorm' }, { { 'residual', out = 'no' }, 'rmsnorm' },\n"
+    "  { 'residual', { 'rmsnorm', weight = 'none' }, 'norm_out', 'fp8_static' },\n"
+    "  { { 'rmsnorm', offset = 1 }, 'fp8_token' }, { 'fp8_group' }, { 'nvfp4' },\n"
+    "  { { 'fp8_group', group = 64, scale = 'ue8m0' } }, { { 'nvfp4', scales = 'linear' } },\n"
+    "  { { 'layernorm', bias = 'no' }, 'int8_token' },\n"
+    "} }\n";
+
+static void render_epilogues(const char *rounding) {
+  scratch s;
+  scratch_open(&s);
+  char text[2048], path[SCRATCH_PATH_BYTES];
+  snprintf(text, sizeof text, epilogues, rounding);
+  scratch_write(&s, "x.lua", text, strlen(text), path);
+  lampar_spec spec;
+  lampar_plan plan;
+  if (lampar_spec_read(path, &spec, NULL) != LAMPAR_OK ||
+      lampar_plan_make(&spec, LAMPAR_TEMPLATES, &plan, NULL) != LAMPAR_OK)
+    fail_msg("%s", lampar_last_error());
+  lampar_renderer *renderer;
+  assert_int_equal(lampar_renderer_open(LAMPAR_TEMPLATES, NULL, &renderer), LAMPAR_OK);
+  for (size_t i = 0; i < plan.variant_count; ++i) {
+    char name[LAMPAR_NAME_BYTES];
+    lampar_variant_name(&plan.variants[i], name);
+    char *source;
+    if (lampar_renderer_run(renderer, &plan.variants[i], NULL, &source, NULL) != LAMPAR_OK)
+      fail_msg("%s: %s", name, lampar_last_error());
+    check_source(name, source);
+    free(source);
+  }
+  lampar_renderer_close(renderer);
+  lampar_plan_free(&plan);
+  lampar_spec_free(&spec);
+  scratch_close(&s);
+}
+
+static void test_real_epilogues(void **state) {
+  (void)state;
+  render_epilogues("unfused");
+  render_epilogues("fp32");
+}
+
 static void test_same_bytes(void **state) {
   (void)state;
   for (int lines = 0; lines < 2; ++lines) {
@@ -300,7 +348,8 @@ int main(void) {
       cmocka_unit_test(test_parameters),     cmocka_unit_test(test_values),
       cmocka_unit_test(test_parts),          cmocka_unit_test(test_files_read),
       cmocka_unit_test(test_wrong_parts),    cmocka_unit_test(test_missing_folder),
-      cmocka_unit_test(test_real_templates), cmocka_unit_test(test_same_bytes),
+      cmocka_unit_test(test_real_templates), cmocka_unit_test(test_real_epilogues),
+      cmocka_unit_test(test_same_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
