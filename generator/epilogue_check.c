@@ -66,12 +66,6 @@ static void add(lampar_walk *walk, const char *name, bool per_row) {
   end_stage(walk);
 }
 
-static lampar_status add_residual(lampar_walk *walk) {
-  add(walk, "residual", true);
-  const lampar_operand_memory *out = lampar_walk_operand(walk, "residual_out", NULL);
-  return out != NULL ? lampar_walk_store(walk, "residual_out", out) : LAMPAR_OK;
-}
-
 static const float *read_columns(const lampar_walk *walk, const char *name, float *numbers) {
   const lampar_operand_info *info = NULL;
   const lampar_operand_memory *memory = lampar_walk_operand(walk, name, &info);
@@ -80,73 +74,120 @@ static const float *read_columns(const lampar_walk *walk, const char *name, floa
   return numbers;
 }
 
-static void normalise(lampar_walk *walk, bool is_layernorm) {
-  lampar_norm norm = {walk->norm, walk->slack};
-  const float eps = lampar_walk_scalar(walk, "eps");
-  const bool is_wide = walk->dtype == LAMPAR_F32;
-  if (is_layernorm) {
-    const float *weight = read_columns(walk, "layernorm_weight", walk->weight);
-    const float *bias = read_columns(walk, "layernorm_bias", walk->bias);
-    lampar_reference_layernorm(walk->x, walk->hidden, weight, bias, eps, is_wide, &norm);
-  } else {
-    char value[32];
-    const float offset = strtof(lampar_walk_option(walk, "offset", "0", value), NULL);
-    const float *weight = read_columns(walk, "weight", walk->weight);
-    lampar_reference_rmsnorm(walk->x, walk->hidden, weight, offset, eps, is_wide, &norm);
-  }
+/* Takes over the norm. It is stored next, which makes x exact again, or the doubt goes on. */
+static lampar_status end_norm(lampar_walk *walk) {
+  const bool is_fp32 = walk->call->variant->rounding == LAMPAR_ROUNDING_FP32;
   walk->is_exact = false;
   for (size_t i = 0; i < walk->hidden; ++i) {
     walk->x[i] = (float)walk->norm[i];
-    if (walk->call->variant->rounding == LAMPAR_ROUNDING_FP32)
-      walk->slack[i] += fabs(walk->norm[i]) * 0x1p-20; /* the sum of squares, and three roundings */
+    /* The sum of squares, and three roundings. */
+    if (is_fp32) walk->slack[i] += fabs(walk->norm[i]) * 0x1p-20;
   }
+  if (!walk->is_stored_next) end_stage(walk);
+  return LAMPAR_OK;
 }
 
+static lampar_status walk_rmsnorm(lampar_walk *walk) {
+  char value[32];
+  lampar_norm norm = {walk->norm, walk->slack};
+  const float offset = strtof(lampar_walk_option(walk, "offset", "0", value), NULL);
+  lampar_reference_rmsnorm(walk->x, walk->hidden, read_columns(walk, "weight", walk->weight),
+                           offset, lampar_walk_scalar(walk, "eps"), walk->dtype == LAMPAR_F32,
+                           &norm);
+  return end_norm(walk);
+}
+
+static lampar_status walk_layernorm(lampar_walk *walk) {
+  lampar_norm norm = {walk->norm, walk->slack};
+  lampar_reference_layernorm(walk->x, walk->hidden,
+                             read_columns(walk, "layernorm_weight", walk->weight),
+                             read_columns(walk, "layernorm_bias", walk->bias),
+                             lampar_walk_scalar(walk, "eps"), walk->dtype == LAMPAR_F32, &norm);
+  return end_norm(walk);
+}
+
+/* "rmsnorm.offset_1" is a rmsnorm. */
+static bool is_name(const char *name, const char *text, int length) {
+  const size_t own = strlen(name);
+  return (size_t)length >= own && strncmp(text, name, own) == 0 &&
+         ((size_t)length == own || text[own] == '.');
+}
+
+static const lampar_stage_map *find_own(const lampar_stage_map *own, const char *text, int length) {
+  while (own != NULL && own->name != NULL && !is_name(own->name, text, length)) ++own;
+  return own != NULL && own->name != NULL ? own : NULL;
+}
+
+/* Stages are joined by '+'. */
+static int stage_length(const char *text) {
+  return (int)strcspn(text, "+");
+}
+
+/* Behind a norm that is not stored, a map could take its input's doubt anywhere. */
 static bool apply_own(lampar_walk *walk) {
-  const lampar_stage_map *own = walk->call->own_stages;
-  while (own != NULL && own->name != NULL &&
-         (strncmp(own->name, walk->stage, (size_t)walk->stage_length) != 0 ||
-          own->name[walk->stage_length] != '\0'))
-    ++own;
-  if (own == NULL || own->name == NULL || !walk->is_exact) return false;
+  const lampar_stage_map *own = find_own(walk->call->own_stages, walk->stage, walk->stage_length);
+  if (own == NULL || !walk->is_exact) return false;
   for (size_t i = 0; i < walk->hidden; ++i) walk->x[i] = own->map(walk->x[i]);
   end_stage(walk);
   return true;
 }
 
-static bool is_stage(const lampar_walk *walk, const char *name) {
-  const size_t length = strlen(name);
-  return (size_t)walk->stage_length >= length && strncmp(walk->stage, name, length) == 0 &&
-         ((size_t)walk->stage_length == length || walk->stage[length] == '.');
+static lampar_status walk_bias(lampar_walk *walk) {
+  add(walk, "bias", false);
+  return LAMPAR_OK;
 }
 
-/* Behind a norm, the next stage that stores takes over what was stored. `is_last` without one: the
- * call's output does. */
-static lampar_status walk_stage(lampar_walk *walk, bool is_next_store) {
-  if (is_stage(walk, "bias")) {
-    add(walk, "bias", false);
-  } else if (is_stage(walk, "residual")) {
-    return add_residual(walk);
-  } else if (is_stage(walk, "rmsnorm") || is_stage(walk, "layernorm")) {
-    normalise(walk, is_stage(walk, "layernorm"));
-    if (!is_next_store) end_stage(walk);
-  } else if (is_stage(walk, "norm_out")) {
-    return lampar_walk_store(walk, "norm", lampar_walk_operand(walk, "norm", NULL));
-  } else if (is_stage(walk, "fp8_static")) {
-    return lampar_walk_fp8_static(walk);
-  } else if (is_stage(walk, "fp8_token")) {
-    return lampar_walk_fp8_token(walk);
-  } else if (is_stage(walk, "fp8_group")) {
-    return lampar_walk_fp8_group(walk);
-  } else if (is_stage(walk, "nvfp4")) {
-    return lampar_walk_nvfp4(walk);
-  } else if (is_stage(walk, "int8_token")) {
-    return lampar_walk_int8_token(walk);
-  } else if (!apply_own(walk)) {
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no reference for the stage %.*s here",
-                       walk->call->variant->epilogue, walk->stage_length, walk->stage);
+static lampar_status walk_residual(lampar_walk *walk) {
+  add(walk, "residual", true);
+  const lampar_operand_memory *out = lampar_walk_operand(walk, "residual_out", NULL);
+  return out != NULL ? lampar_walk_store(walk, "residual_out", out) : LAMPAR_OK;
+}
+
+static lampar_status walk_norm_out(lampar_walk *walk) {
+  return lampar_walk_store(walk, "norm", lampar_walk_operand(walk, "norm", NULL));
+}
+
+static const struct {
+  const char *name;
+  lampar_status (*walk)(lampar_walk *walk);
+} stages[] = {
+    {"bias", walk_bias},
+    {"residual", walk_residual},
+    {"rmsnorm", walk_rmsnorm},
+    {"layernorm", walk_layernorm},
+    {"norm_out", walk_norm_out},
+    {"fp8_static", lampar_walk_fp8_static},
+    {"fp8_token", lampar_walk_fp8_token},
+    {"fp8_group", lampar_walk_fp8_group},
+    {"nvfp4", lampar_walk_nvfp4},
+    {"int8_token", lampar_walk_int8_token},
+};
+enum { STAGES = sizeof stages / sizeof stages[0] };
+
+/* Index of a known stage; STAGES: it is not known. */
+static size_t find_stage(const char *text, int length) {
+  size_t i = 0;
+  while (i < STAGES && !is_name(stages[i].name, text, length)) ++i;
+  return i;
+}
+
+static lampar_status walk_stage(lampar_walk *walk) {
+  const size_t stage = find_stage(walk->stage, walk->stage_length);
+  if (stage < STAGES) return stages[stage].walk(walk);
+  if (apply_own(walk)) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no reference for the stage %.*s here",
+                     walk->call->variant->epilogue, walk->stage_length, walk->stage);
+}
+
+bool lampar_epilogue_has_reference(const lampar_variant *variant,
+                                   const lampar_stage_map *own_stages) {
+  for (const char *text = variant->epilogue; *text != '\0';) {
+    const int length = stage_length(text);
+    if (find_stage(text, length) == STAGES && find_own(own_stages, text, length) == NULL)
+      return false;
+    text += length + (text[length] == '+');
   }
-  return LAMPAR_OK;
+  return true;
 }
 
 bool lampar_epilogue_quantizes(const lampar_variant *variant) {
@@ -173,19 +214,15 @@ static void sum_ranks(lampar_walk *walk) {
   end_stage(walk);
 }
 
-/* The end of a stage's text: stages are joined by '+'. */
-static size_t stage_length(const char *text) {
-  return strcspn(text, "+");
-}
-
 static lampar_status walk_row(lampar_walk *walk) {
   const char *text = walk->call->variant->epilogue;
   sum_ranks(walk);
   while (*text != '\0') {
     walk->stage = text;
-    walk->stage_length = (int)stage_length(text);
+    walk->stage_length = stage_length(text);
     text += walk->stage_length + (text[walk->stage_length] == '+');
-    LAMPAR_TRY(walk_stage(walk, *text == '\0' || strncmp(text, "norm_out", 8) == 0));
+    walk->is_stored_next = *text == '\0' || is_name("norm_out", text, stage_length(text));
+    LAMPAR_TRY(walk_stage(walk));
   }
   if (lampar_epilogue_quantizes(walk->call->variant)) return LAMPAR_OK;
   return lampar_walk_store(walk, "output", &walk->call->output);

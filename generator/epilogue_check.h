@@ -38,6 +38,10 @@ typedef struct lampar_finished_call {
  * stage, operand, row, element, got and expected; ARGUMENT for a stage without a reference. */
 lampar_status lampar_epilogue_check(const lampar_finished_call *call);
 
+/* Whether all stages are known, here or as functions of one element (may be NULL). */
+bool lampar_epilogue_has_reference(const lampar_variant *variant,
+                                   const lampar_stage_map *own_stages);
+
 /* Whether the epilogue leaves its result in an operand; otherwise it is in the call's output. */
 bool lampar_epilogue_quantizes(const lampar_variant *variant);
 

@@ -89,6 +89,13 @@ lampar_status lampar_epilogue_samples_create(const lampar_variant *variant, uint
   return status;
 }
 
+void lampar_epilogue_samples_sum(lampar_epilogue_samples *samples) {
+  void *const sum = samples->inputs.expected;
+  samples->inputs.expected = samples->inputs.input[0];
+  samples->inputs.input[0] = sum;
+  samples->variant.world = 1;
+}
+
 void lampar_epilogue_samples_destroy(lampar_epilogue_samples *samples) {
   lampar_samples_destroy(&samples->inputs);
   for (int i = 0; i < LAMPAR_OPERANDS_MAX; ++i) free(samples->operand[i]);

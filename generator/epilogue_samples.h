@@ -26,6 +26,9 @@ enum {
 lampar_status lampar_epilogue_samples_create(const lampar_variant *variant, uint64_t rows,
                                              uint64_t seed, int scalars,
                                              lampar_epilogue_samples *samples);
+/* Turns them into those of the epilogue alone: one rank, whose input is what the plain all-reduce
+ * gives. */
+void lampar_epilogue_samples_sum(lampar_epilogue_samples *samples);
 void lampar_epilogue_samples_destroy(lampar_epilogue_samples *samples);
 
 #endif

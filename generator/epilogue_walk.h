@@ -12,6 +12,7 @@ typedef struct lampar_walk {
   uint64_t row;
   const char *stage; /* "rmsnorm.offset_1", of `stage_length` characters */
   int stage_length;
+  bool is_stored_next;  /* norm_out, or the end, comes next: what a norm gives will be seen */
   float *x;             /* [hidden] */
   double *slack;        /* [hidden] how far the kernel's x may be from x, beside a rounding */
   bool is_exact;        /* x is the kernel's, bit for bit */

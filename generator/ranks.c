@@ -117,8 +117,8 @@ void lampar_ranks_destroy(lampar_ranks *ranks) {
 
 lampar_status lampar_ranks_set_world(lampar_ranks *ranks, int world) {
   const bool all_here = ranks->first == 0 && world <= ranks->count;
-  if (world < 2 || world > LAMPAR_WORLD_MAX || ranks->first >= world)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "world %d: 2 to %d", world, LAMPAR_WORLD_MAX);
+  if (world < 1 || world > LAMPAR_WORLD_MAX || ranks->first >= world)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "world %d: 1 to %d", world, LAMPAR_WORLD_MAX);
   lampar_local_exchange_destroy(ranks->local);
   ranks->local = NULL;
   if (all_here)

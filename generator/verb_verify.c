@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "epilogue_verify.h"
 #include "kernels.h"
 #include "looping_pack.h"
+#include "pack_read.h"
 #include "trial.h"
 #include "verbs.h"
 
@@ -13,6 +15,7 @@ enum {
   SIZES_MAX = 4,
   CALLS = 16,               /* of a kernel in a row: every mailbox is used many times */
   MARGIN_ELEMENTS = 100000, /* that samples are longer than the largest call */
+  ALONE_ROWS = 64, /* of the largest call of an epilogue's own kernel, which has no limit */
   WATCHDOG_MS = 5000,
 };
 
@@ -42,8 +45,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case OPTION_WORLD:
     given->world = (int)strtol(value, &end, 10);
-    if (*end != '\0' || given->world < 2 || given->world > LAMPAR_WORLD_MAX)
-      argp_error(state, "--world %s: 2 to %d ranks", value, LAMPAR_WORLD_MAX);
+    if (*end != '\0' || given->world < 1 || given->world > LAMPAR_WORLD_MAX)
+      argp_error(state, "--world %s: 1 to %d ranks", value, LAMPAR_WORLD_MAX);
     return 0;
   case OPTION_SEED:
     given->seed = strtoull(value, &end, 0);
@@ -67,6 +70,7 @@ typedef struct verification {
   void *looping_bytes;
   lampar_ranks *ranks;
   lampar_trials *trials;
+  lampar_epilogue_trials *epilogue_trials;
   lampar_samples samples[LAMPAR_TRIAL_DTYPES]; /* of the world at hand */
   uint32_t capability;
   size_t right, wrong, not_run;
@@ -76,6 +80,12 @@ typedef struct shape {
   uint64_t rows, row_length;
 } shape;
 
+/* Of a kernel whose calls were all right. */
+typedef struct outcome {
+  size_t calls;       /* 0: no size chooses it */
+  bool has_reference; /* false: a stage of a user's own; the ranks have been compared */
+} outcome;
+
 static bool is_wanted(const verification *v, const lampar_kernel_info *info, int world) {
   uint32_t arch = 0;
   lampar_arch_parse(info->arch, &arch);
@@ -84,9 +94,14 @@ static bool is_wanted(const verification *v, const lampar_kernel_info *info, int
          (v->given->filter == NULL || fnmatch(v->given->filter, info->name, 0) == 0);
 }
 
+static bool is_alone(const lampar_kernel_info *info) {
+  return info->world == 1;
+}
+
 static bool is_same_key(const lampar_kernel_info *a, const lampar_kernel_info *b) {
   return strcmp(a->arch, b->arch) == 0 && a->world == b->world && a->dtype == b->dtype &&
-         a->hidden == b->hidden;
+         a->hidden == b->hidden && a->rounding == b->rounding &&
+         strcmp(a->epilogue, b->epilogue) == 0;
 }
 
 static uint64_t limit_of(const lampar_kernel_info *info) {
@@ -105,12 +120,13 @@ static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *
   return limit;
 }
 
-/* Whether a straight kernel covers all that this looping one takes. */
+/* Whether a straight kernel of the same algorithm covers all that this looping one takes. */
 static bool is_covered(const lampar_pack *pack, const lampar_kernel_info *info) {
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
     lampar_kernel_info other;
     if (info->looping && lampar_pack_info(pack, i, &other) == LAMPAR_OK && !other.looping &&
-        is_same_key(&other, info) && limit_of(&other) >= limit_of(info))
+        is_same_key(&other, info) && strcmp(other.algorithm, info->algorithm) == 0 &&
+        limit_of(&other) >= limit_of(info))
       return true;
   }
   return false;
@@ -121,12 +137,15 @@ static bool is_covered(const lampar_pack *pack, const lampar_kernel_info *info) 
 static lampar_status find_shapes(const verification *v, const lampar_pack *pack,
                                  const lampar_kernel_info *info, shape shapes[SIZES_MAX],
                                  size_t *count) {
+  static const uint64_t alone[SIZES_MAX] = {1, 5, 16, ALONE_ROWS};
+  for (*count = 0; is_alone(info) && *count < SIZES_MAX; ++*count)
+    shapes[*count] = (shape){alone[*count], info->hidden};
+  if (is_alone(info)) return LAMPAR_OK; /* a group of one rank has no other kernel */
   const size_t unit = info->hidden > 0 ? 1 : lampar_dtype_bytes(info->dtype);
   const uint64_t low = limit_before(pack, info) / unit + 1;
   const uint64_t high = limit_of(info) / unit;
   const uint64_t middle = low + (high - low) / 2;
   const uint64_t sizes[SIZES_MAX] = {low, high, middle, middle > low + 3 ? middle - 3 : low};
-  *count = 0;
   for (size_t i = 0; i < SIZES_MAX; ++i) {
     const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden} : (shape){1, sizes[i]};
     lampar_call call = LAMPAR_CALL_INIT;
@@ -134,6 +153,8 @@ static lampar_status find_shapes(const verification *v, const lampar_pack *pack,
     call.dtype = info->dtype;
     call.rows = s.rows;
     call.row_length = s.row_length;
+    call.epilogue = info->epilogue;
+    call.rounding = info->rounding;
     LAMPAR_TRY(lampar_query(lampar_ranks_at(v->ranks, 0)->group, &call, &answer));
     if (answer.path != LAMPAR_PATH_KERNEL)
       return lampar_fail(LAMPAR_ERROR_NO_KERNEL, "%llu x %llu elements go to NCCL: %s",
@@ -144,13 +165,26 @@ static lampar_status find_shapes(const verification *v, const lampar_pack *pack,
   return LAMPAR_OK;
 }
 
-static lampar_status verify_kernel(verification *v, const lampar_pack *pack,
-                                   const lampar_kernel_info *info, size_t *calls) {
+static lampar_status verify_fused(verification *v, const lampar_variant *variant,
+                                  const shape *shapes, size_t count, outcome *result) {
+  uint64_t rows[SIZES_MAX];
+  for (size_t i = 0; i < count; ++i) rows[i] = shapes[i].rows;
+  return lampar_epilogue_verify(v->ranks, v->epilogue_trials, variant, rows, count, v->given->seed,
+                                &result->calls, &result->has_reference);
+}
+
+static lampar_status verify_kernel(verification *v, const lampar_pack *pack, size_t index,
+                                   outcome *result) {
   shape shapes[SIZES_MAX];
   size_t count;
-  *calls = 0;
+  lampar_kernel_info kernel;
+  const lampar_kernel_info *const info = &kernel;
+  *result = (outcome){.has_reference = true};
+  LAMPAR_TRY(lampar_pack_info(pack, index, &kernel));
   LAMPAR_TRY(find_shapes(v, pack, info, shapes, &count));
   if (count == 0) return LAMPAR_OK;
+  if (info->epilogue[0] != '\0')
+    return verify_fused(v, &pack->records[index].variant, shapes, count, result);
 
   lampar_trial_call list[CALLS] = {0};
   for (size_t i = 0; i < CALLS; ++i) {
@@ -168,7 +202,7 @@ static lampar_status verify_kernel(verification *v, const lampar_pack *pack,
   }
   const lampar_samples *const samples[] = {&v->samples[0], &v->samples[1], &v->samples[2]};
   LAMPAR_TRY(lampar_trials_run(v->trials, samples, list, CALLS));
-  *calls = CALLS;
+  result->calls = CALLS;
   return LAMPAR_OK;
 }
 
@@ -182,13 +216,15 @@ static lampar_status open_group(verification *v, lampar_pack *pack, int world) {
 }
 
 /* Prints the kernel's line. A group whose kernel failed is over; the next kernel gets a new one. */
-static lampar_status report_kernel(verification *v, lampar_pack *pack,
+static lampar_status report_kernel(verification *v, lampar_pack *pack, size_t index,
                                    const lampar_kernel_info *info) {
-  size_t calls;
-  const lampar_status status = verify_kernel(v, pack, info, &calls);
-  if (status == LAMPAR_OK && calls > 0) {
+  outcome result;
+  const lampar_status status = verify_kernel(v, pack, index, &result);
+  if (status == LAMPAR_OK && result.calls > 0) {
     ++v->right;
-    printf("%-48s %6zu calls  ok\n", info->name, calls);
+    printf("%-48s %6zu calls  ok%s\n", info->name, result.calls,
+           result.has_reference ? ""
+                                : ", the same on all ranks; there is no reference for a stage");
   } else if (status == LAMPAR_OK) {
     ++v->not_run;
     printf("%-48s      0 calls  NOT RUN: no size chooses it\n", info->name);
@@ -211,7 +247,7 @@ static lampar_status verify_kernels(verification *v, lampar_pack *pack, int worl
     if (!is_wanted(v, &info, world) || is_covered(v->pack, &info) != covered) continue;
     if (!is_open) LAMPAR_TRY(open_group(v, pack, world));
     is_open = true;
-    LAMPAR_TRY(report_kernel(v, pack, &info));
+    LAMPAR_TRY(report_kernel(v, pack, i, &info));
   }
   return lampar_ranks_close_group(v->ranks);
 }
@@ -220,7 +256,7 @@ static lampar_status make_samples(verification *v, int world) {
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
     lampar_kernel_info info;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
-    if (!is_wanted(v, &info, world)) continue;
+    if (!is_wanted(v, &info, world) || info.epilogue[0] != '\0') continue;
     lampar_samples *s = &v->samples[info.dtype];
     const size_t count = info.bytes_limit / lampar_dtype_bytes(info.dtype) + MARGIN_ELEMENTS;
     if (s->count >= count) continue;
@@ -242,20 +278,31 @@ static lampar_status verify_world(verification *v, int world) {
   return status;
 }
 
+static size_t fused_bytes(const lampar_variant *variant) {
+  const lampar_epilogue_call call = {.rows = variant->world == 1 ? ALONE_ROWS : variant->rows_limit,
+                                     .gap = 8};
+  return lampar_epilogue_call_bytes(variant, &call);
+}
+
 /* Images that hold the largest call, input and output, with guards. */
 static lampar_status open_device(verification *v) {
   int most = v->given->world;
   uint64_t bytes = 0;
+  size_t largest_fused = 0;
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
     lampar_kernel_info info;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (v->given->world == 0 && info.world > most) most = info.world;
-    if (info.bytes_limit > bytes) bytes = info.bytes_limit;
+    const size_t fused = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->records[i].variant) : 0;
+    if (fused > largest_fused) largest_fused = fused;
+    if (fused == 0 && info.bytes_limit > bytes) bytes = info.bytes_limit;
   }
   if (most == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no kernel in it", v->given->pack);
   LAMPAR_TRY(lampar_ranks_create(0, most, 0, &v->ranks));
   LAMPAR_TRY(lampar_ranks_capability(v->ranks, &v->capability));
+  LAMPAR_TRY(
+      lampar_epilogue_trials_create(v->ranks, largest_fused + (1 << 20), &v->epilogue_trials));
   return lampar_trials_create(v->ranks, 2 * bytes + (1 << 20), &v->trials);
 }
 
@@ -263,7 +310,7 @@ static lampar_status verify(verification *v) {
   LAMPAR_TRY(lampar_pack_open(v->given->pack, &v->pack));
   LAMPAR_TRY(lampar_looping_pack_open(v->pack, &v->looping_bytes, &v->looping));
   LAMPAR_TRY(open_device(v));
-  for (int world = 2; world <= LAMPAR_WORLD_MAX; ++world) {
+  for (int world = 1; world <= LAMPAR_WORLD_MAX; ++world) {
     bool any = false;
     for (size_t i = 0; i < lampar_pack_count(v->pack) && !any; ++i) {
       lampar_kernel_info info;
@@ -301,6 +348,7 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
   verification v = {.given = &given};
   const lampar_status status = verify(&v);
   *passed = v.wrong == 0 && v.not_run == 0;
+  lampar_epilogue_trials_destroy(v.epilogue_trials);
   lampar_trials_destroy(v.trials);
   lampar_ranks_destroy(v.ranks);
   lampar_pack_close(v.looping);

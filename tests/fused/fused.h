@@ -59,4 +59,8 @@ lampar_status check_fused_operands(fused_lab *lab, fused_key *key);
 /* The same rows by NCCL and the epilogue's own kernel. On groups that take one row at most. */
 lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack);
 
+/* The unfused sequence: what the plain all-reduce gives (other tests hold its kernels to exactly
+ * that), then the epilogue's own kernel. On a group of one rank. */
+lampar_status check_fused_alone(fused_lab *lab, fused_key *key, int pack);
+
 #endif

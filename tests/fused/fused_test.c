@@ -111,19 +111,30 @@ static lampar_status collect_keys(test *t, int world) {
   return LAMPAR_OK;
 }
 
-/* Groups of a pack. `is_narrow`: for one row at most, so that all others go to NCCL. */
-static lampar_status open_group(test *t, int pack, bool is_narrow, bool is_programmatic) {
+typedef enum path {
+  PATH_FUSED,
+  PATH_NCCL, /* groups for one row at most, so that all other calls go to NCCL */
+  PATH_ALONE /* a group of one rank: the epilogue's own kernel */
+} path;
+
+static const char *const path_names[] = {"", " with NCCL", " unfused"};
+
+/* Kernels of ranks that share a GPU must not start early: one pack of two is run that way. */
+static lampar_status open_group(test *t, int pack, path path) {
+  const bool has_gpu_each =
+      lampar_ranks_gpu_count(t->lab.ranks) >= lampar_ranks_at(t->lab.ranks, 0)->world;
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
-  config.strict = !is_narrow;
-  config.max_rows = is_narrow ? 1 : 0;
-  config.programmatic_launch = is_programmatic;
+  config.strict = path == PATH_FUSED;
+  config.max_rows = path == PATH_NCCL ? 1 : 0;
+  config.programmatic_launch = has_gpu_each && pack % 2 == 1;
   config.watchdog_ms = WATCHDOG_MS;
   return lampar_ranks_open_group(t->lab.ranks, &t->lab.pack[pack], 1, &config);
 }
 
-static lampar_status run_checks(test *t, fused_key *key, int pack, bool is_narrow) {
-  if (is_narrow) return check_fused_fallback(&t->lab, key, pack);
+static lampar_status run_checks(test *t, fused_key *key, int pack, path path) {
+  if (path == PATH_NCCL) return check_fused_fallback(&t->lab, key, pack);
+  if (path == PATH_ALONE) return check_fused_alone(&t->lab, key, pack);
   if (pack == 0) LAMPAR_TRY(check_fused_operands(&t->lab, key));
   LAMPAR_TRY(check_fused_values(&t->lab, key, pack));
   LAMPAR_TRY(check_fused_rows(&t->lab, key, pack));
@@ -131,21 +142,21 @@ static lampar_status run_checks(test *t, fused_key *key, int pack, bool is_narro
 }
 
 /* A group whose kernel failed is over: the next epilogue gets a new one. */
-static lampar_status run_keys(test *t, int pack, bool is_narrow, bool is_programmatic) {
-  LAMPAR_TRY(open_group(t, pack, is_narrow, is_programmatic));
+static lampar_status run_keys(test *t, int pack, path path) {
+  LAMPAR_TRY(open_group(t, pack, path));
   for (int i = 0; i < t->key_count; ++i) {
     fused_key *key = t->keys[i];
     if (key->failure[0] != '\0') continue;
-    /* What NCCL gives is rounded to the dtype. */
-    if (is_narrow && key->variant.rounding == LAMPAR_ROUNDING_FP32 &&
+    /* Between two kernels a sum is rounded to the dtype. */
+    if (path != PATH_FUSED && key->variant.rounding == LAMPAR_ROUNDING_FP32 &&
         key->variant.dtype != LAMPAR_F32)
       continue;
-    if (run_checks(t, key, pack, is_narrow) == LAMPAR_OK) continue;
-    snprintf(key->failure, sizeof key->failure, "pack %d%s: %.900s", pack + 1,
-             is_narrow ? " with NCCL" : "", lampar_last_error());
+    if (run_checks(t, key, pack, path) == LAMPAR_OK) continue;
+    snprintf(key->failure, sizeof key->failure, "pack %d%s: %.900s", pack + 1, path_names[path],
+             lampar_last_error());
     fprintf(stderr, "%s: FAILED\n", key->variant.epilogue);
     lampar_ranks_close_group(t->lab.ranks);
-    LAMPAR_TRY(open_group(t, pack, is_narrow, is_programmatic));
+    LAMPAR_TRY(open_group(t, pack, path));
   }
   return lampar_ranks_close_group(t->lab.ranks);
 }
@@ -168,17 +179,16 @@ static void print_key(test *t, const fused_key *key) {
 static lampar_status run_world(test *t, int world) {
   LAMPAR_TRY(collect_keys(t, world));
   if (t->key_count == 0) return LAMPAR_OK;
-  const int gpus = lampar_ranks_gpu_count(t->lab.ranks);
   LAMPAR_TRY(lampar_ranks_set_world(t->lab.ranks, world));
-  /* Kernels of ranks that share a GPU must not start early, and NCCL takes one rank a GPU. */
-  const bool has_gpu_each = gpus >= world;
-  for (int pack = 0; pack < t->lab.pack_count; ++pack)
-    LAMPAR_TRY(run_keys(t, pack, false, has_gpu_each && pack % 2 == 1));
-  if (has_gpu_each && world == 2) { /* of more ranks NCCL chooses the order of the sum */
+  for (int pack = 0; pack < t->lab.pack_count; ++pack) LAMPAR_TRY(run_keys(t, pack, PATH_FUSED));
+  /* NCCL takes one rank a GPU, and of more than two it chooses the order of the sum. */
+  if (world == 2 && lampar_ranks_gpu_count(t->lab.ranks) >= world) {
     LAMPAR_TRY(lampar_ranks_connect(t->lab.ranks, NULL));
-    LAMPAR_TRY(run_keys(t, 0, true, false));
+    LAMPAR_TRY(run_keys(t, 0, PATH_NCCL));
     lampar_ranks_disconnect(t->lab.ranks);
   }
+  LAMPAR_TRY(lampar_ranks_set_world(t->lab.ranks, 1));
+  for (int pack = 0; pack < t->lab.pack_count; ++pack) LAMPAR_TRY(run_keys(t, pack, PATH_ALONE));
   for (int i = 0; i < t->key_count; ++i) print_key(t, t->keys[i]);
   return LAMPAR_OK;
 }

@@ -51,8 +51,9 @@ lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack) {
   return status;
 }
 
-lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack) {
-  const uint64_t most = least(lab->rows, key->rows_limit);
+/* Of at least two rows where that is possible: one is what a narrow group has a kernel for. */
+static lampar_status run_epilogue_kernel(const fused_run *run, bool check) {
+  const uint64_t most = least(run->lab->rows, run->key->rows_limit);
   const lampar_epilogue_call calls[] = {
       {.rows = least(2, most), .first_row = 9},
       {.rows = least(16, most)},
@@ -60,12 +61,26 @@ lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack) {
       {.rows = least(5, most), .first_row = 3, .shift = 1},
       {.rows = least(4, most), .first_row = 2, .in_place = true},
       {.rows = most, .first_row = 5},
+      {.rows = most},
   };
+  return fused_run_calls(run, calls, sizeof calls / sizeof calls[0], check);
+}
+
+lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack) {
   lampar_epilogue_samples samples;
   LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
   const fused_run run = {lab, key, pack, &samples, "NCCL and the epilogue kernel", true};
-  const size_t count = sizeof calls / sizeof calls[0];
-  const lampar_status status = fused_run_calls(&run, calls, count, false);
+  const lampar_status status = run_epilogue_kernel(&run, false);
+  lampar_epilogue_samples_destroy(&samples);
+  return status;
+}
+
+lampar_status check_fused_alone(fused_lab *lab, fused_key *key, int pack) {
+  lampar_epilogue_samples samples;
+  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
+  lampar_epilogue_samples_sum(&samples);
+  const fused_run run = {lab, key, pack, &samples, "the epilogue kernel on the sum", true};
+  const lampar_status status = run_epilogue_kernel(&run, true);
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }
