@@ -376,3 +376,13 @@ uint64_t lampar_plan_mailboxes(const lampar_plan *plan, uint32_t world) {
   }
   return most;
 }
+
+int lampar_plan_name_width(const lampar_plan *plan) {
+  size_t width = 0;
+  for (size_t i = 0; i < plan->variant_count; ++i) {
+    char name[LAMPAR_NAME_BYTES];
+    lampar_variant_name(&plan->variants[i], name);
+    if (strlen(name) > width) width = strlen(name);
+  }
+  return (int)width;
+}

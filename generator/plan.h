@@ -41,6 +41,9 @@ void lampar_plan_free(lampar_plan *plan);
 /* Mailboxes of the largest call with that many ranks; 0: no kernel has them. */
 uint64_t lampar_plan_mailboxes(const lampar_plan *plan, uint32_t world);
 
+/* Columns of the longest name of a kernel, for tables. */
+int lampar_plan_name_width(const lampar_plan *plan);
+
 /* The same plan gives the same text. The caller frees it. Errors: SYSTEM. */
 lampar_status lampar_plan_to_json(const lampar_plan *plan, char **text);
 

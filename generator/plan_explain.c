@@ -62,12 +62,13 @@ static void explain_spec(FILE *out, const lampar_spec *spec) {
 }
 
 static void explain_kernels(FILE *out, const lampar_plan *plan) {
+  const int width = lampar_plan_name_width(plan);
   fprintf(out, "\n%zu kernels\n", plan->variant_count);
   for (size_t i = 0; i < plan->variant_count; ++i) {
     const lampar_variant *variant = &plan->variants[i];
     char name[LAMPAR_NAME_BYTES];
     lampar_variant_name(variant, name);
-    fprintf(out, "  %-48s %-9s ", name, variant->looping ? "looping," : "straight,");
+    fprintf(out, "  %-*s  %-9s ", width, name, variant->looping ? "looping," : "straight,");
     if (variant->cluster > 1) fprintf(out, "%u x ", variant->cluster);
     fprintf(out, "%u threads, up to ", variant->threads);
     if (variant->hidden > 0) fprintf(out, "%u rows\n", variant->rows_limit);
@@ -100,6 +101,7 @@ static void explain_operands(FILE *out, const lampar_plan *plan) {
 
 /* Where two-shot takes over: behind the last one-shot kernel of the same calls. */
 static void explain_twoshot(FILE *out, const lampar_plan *plan) {
+  const int width = lampar_plan_name_width(plan);
   bool is_first = true;
   for (size_t i = 1; i < plan->variant_count; ++i) {
     const lampar_variant *one = &plan->variants[i - 1], *two = &plan->variants[i];
@@ -108,7 +110,7 @@ static void explain_twoshot(FILE *out, const lampar_plan *plan) {
     is_first = false;
     char name[LAMPAR_NAME_BYTES];
     lampar_variant_name(two, name);
-    fprintf(out, "  %-48s for calls of more than ", name);
+    fprintf(out, "  %-*s  for calls of more than ", width, name);
     if (one->hidden > 0) fprintf(out, "%u rows\n", one->rows_limit);
     else fprintf(out, "%llu bytes\n", (unsigned long long)one->bytes_limit);
   }

@@ -78,9 +78,12 @@ static lampar_status choose(const arguments *given, const lampar_kernel_info *in
 }
 
 static void print_table(const lampar_kernel_info *infos, size_t count) {
-  printf("%-44s %-7s %5s %5s %6s %15s %8s %7s %9s %6s %6s %7s  %s\n", "kernel", "arch", "world",
-         "dtype", "hidden", "limit", "shape", "threads", "registers", "shared", "spill", "bytes",
-         "epilogue");
+  size_t width = sizeof "kernel" - 1;
+  for (size_t i = 0; i < count; ++i)
+    if (strlen(infos[i].name) > width) width = strlen(infos[i].name);
+  printf("%-*s %-7s %5s %5s %6s %15s %8s %7s %9s %6s %6s %7s  %s\n", (int)width, "kernel", "arch",
+         "world", "dtype", "hidden", "limit", "shape", "threads", "registers", "shared", "spill",
+         "bytes", "epilogue");
   for (size_t i = 0; i < count; ++i) {
     const lampar_kernel_info *const info = &infos[i];
     char hidden[16] = "flat", limit[32], threads[32];
@@ -93,8 +96,8 @@ static void print_table(const lampar_kernel_info *infos, size_t count) {
     if (info->cluster > 1)
       snprintf(threads, sizeof threads, "%ux%u", info->cluster, info->threads);
     else snprintf(threads, sizeof threads, "%u", info->threads);
-    printf("%-44s %-7s %5d %5s %6s %15s %8s %7s %9u %6u %6u %7zu  %s%s\n", info->name, info->arch,
-           info->world, lampar_dtype_name(info->dtype), hidden, limit,
+    printf("%-*s %-7s %5d %5s %6s %15s %8s %7s %9u %6u %6u %7zu  %s%s\n", (int)width, info->name,
+           info->arch, info->world, lampar_dtype_name(info->dtype), hidden, limit,
            info->looping ? "looping" : "straight", threads, info->registers, info->shared_bytes,
            info->spill_bytes, info->code_size, info->epilogue[0] != '\0' ? info->epilogue : "-",
            info->rounding == LAMPAR_ROUNDING_FP32 ? " fp32" : "");

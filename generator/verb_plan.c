@@ -42,14 +42,18 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static void print_table(const lampar_plan *plan) {
-  printf("%-48s %16s %8s\n", "kernel", "limit", "threads");
+  const int width = lampar_plan_name_width(plan);
+  printf("%-*s %16s %8s\n", width, "kernel", "limit", "threads");
   for (size_t i = 0; i < plan->variant_count; ++i) {
     const lampar_variant *const variant = &plan->variants[i];
-    char name[LAMPAR_NAME_BYTES], limit[32];
+    char name[LAMPAR_NAME_BYTES], limit[32], threads[32];
     lampar_variant_name(variant, name);
     if (variant->hidden > 0) snprintf(limit, sizeof limit, "%u rows", variant->rows_limit);
     else snprintf(limit, sizeof limit, "%llu bytes", (unsigned long long)variant->bytes_limit);
-    printf("%-48s %16s %8u\n", name, limit, variant->threads);
+    if (variant->cluster > 1)
+      snprintf(threads, sizeof threads, "%ux%u", variant->cluster, variant->threads);
+    else snprintf(threads, sizeof threads, "%u", variant->threads);
+    printf("%-*s %16s %8s\n", width, name, limit, threads);
   }
   printf("%s: %zu kernels\n", plan->name, plan->variant_count);
 }

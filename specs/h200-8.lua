@@ -10,4 +10,5 @@ return spec {
     model "glm-5", 2880,
   },
   rows     = 128,
+  epilogue = { {}, { "residual", "rmsnorm" }, { "residual", "rmsnorm", "fp8_static" } },
 }

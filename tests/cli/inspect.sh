@@ -15,6 +15,17 @@ same 'digest' "$(sed -n 's/.*"digest":[^"]*"\(.*\)".*/\1/p' "$OUT/ci/manifest.js
 "$LAMPAR" inspect "$pack" "$name" --source | cmp - "$OUT/ci/src/$name.cu" || fail 'source differs'
 refused "no kernel '${name}x'; did you mean $name\?" "$LAMPAR" inspect "$pack" "${name}x"
 
+fused=$OUT/ci-fused/ci-fused.pack
+name=$(sed -n 's/.*"name":.*"\(ar_oneshot_w2_residual[a-z0-9_]*\)".*/\1/p' "$OUT/ci-fused/plan.json" | head -1)
+"$LAMPAR" inspect "$fused" "$name" > table
+grep -q "^$name .* residual+rmsnorm$" table || fail "$(cat table)"
+"$LAMPAR" inspect "$fused" "$name" --json > one.json
+for text in '"epilogue":.*"residual+rmsnorm"' '"rounding":.*"unfused"' '"algorithm":.*"oneshot"' \
+  '"name":.*"residual_out"' '"per":.*"column"'; do
+  grep -q "$text" one.json || fail "no $text in: $(cat one.json)"
+done
+
+name=$(sed -n 's/.*"name":.*"\(ar_[a-z0-9_]*\)".*/\1/p' "$OUT/ci/plan.json" | head -1)
 cp "$pack" alone.pack
 refused "alone.pack: the source of $name is not beside it, as src/$name.cu" \
   "$LAMPAR" inspect alone.pack "$name" --source

@@ -135,10 +135,11 @@ static void refused(lab *l, const char *fields, const char *message) {
   assert_int_equal(l->plan.variant_count, 0);
 }
 
-/* The first kernel of an algorithm. */
+/* The first fused kernel of an algorithm; there are plain ones in every plan. */
 static const lampar_variant *first(const lab *l, uint32_t algorithm) {
   for (size_t i = 0; i < l->plan.variant_count; ++i)
-    if (l->plan.variants[i].algorithm == algorithm) return &l->plan.variants[i];
+    if (l->plan.variants[i].algorithm == algorithm && l->plan.variants[i].epilogue[0] != '\0')
+      return &l->plan.variants[i];
   fail_msg("no kernel of algorithm %u", algorithm);
   return NULL;
 }
@@ -189,8 +190,15 @@ static void test_no_stages(void **state) {
   lab l;
   lab_open(&l);
   plans(&l, "hidden = { 64 }");
-  renders(&l, LAMPAR_ONESHOT, "");
   assert_int_equal(l.plan.variant_count, 4);
+  for (size_t i = 0; i < 4; ++i) {
+    char *source;
+    assert_string_equal(l.plan.variants[i].epilogue, "");
+    assert_int_equal(lampar_render(l.s.folder, NULL, &l.plan.variants[i], NULL, &source, NULL),
+                     LAMPAR_OK);
+    assert_string_equal(source, "");
+    free(source);
+  }
   lab_close(&l);
 }
 
@@ -198,8 +206,13 @@ static void has_text(lab *l, const char *epilogue, const char *more, const char 
   char fields[512];
   snprintf(fields, sizeof fields, "hidden = { 64 }, epilogue = { %s }, %s", epilogue, more);
   plans(l, fields);
-  for (size_t i = 0; i < l->plan.variant_count; ++i)
+  size_t found = 0;
+  for (size_t i = 0; i < l->plan.variant_count; ++i) {
+    if (l->plan.variants[i].epilogue[0] == '\0') continue;
     assert_string_equal(l->plan.variants[i].epilogue, text);
+    ++found;
+  }
+  assert_int_equal(found, 3); /* alone, straight, looping */
 }
 
 static void test_options(void **state) {
@@ -278,7 +291,8 @@ static void test_dropped(void **state) {
   assert_int_equal(l.plan.skip_count, 1); /* once for all worlds and algorithms */
   assert_string_equal(l.plan.skips[0].what, "epilogue group, bf16, hidden 8");
   assert_string_equal(l.plan.skips[0].why, "group: 8 elements are not whole groups of 16");
-  for (size_t i = 0; i < l.plan.variant_count; ++i) assert_int_equal(l.plan.variants[i].hidden, 64);
+  for (size_t i = 0; i < l.plan.variant_count; ++i)
+    assert_true(l.plan.variants[i].hidden != 8 || l.plan.variants[i].epilogue[0] == '\0');
   lab_close(&l);
 }
 

@@ -2,7 +2,7 @@
 //
 // ar_oneshot_w8_f16_h2688_sm_100
 //   arch      sm_100
-//   world     8 ranks
+//   world     8 ranks, one-shot
 //   dtype     f16
 //   hidden    2688 elements a row
 //   shape     looping: a warp serves mailboxes until none is left
@@ -12,11 +12,11 @@
 //
 // Made again by: lampar render plan.json ar_oneshot_w8_f16_h2688_sm_100
 
-constexpr unsigned kWorld = 8;           // ranks
-constexpr unsigned kWarps = 8;           // of a block; each serves one mailbox at a time
+constexpr unsigned kWorld = 8;  // ranks
+constexpr unsigned kWarps = 8;  // of a block
 constexpr unsigned kElementBytes = 2;
-constexpr unsigned kVectorElements = 8;  // 16 bytes
-constexpr unsigned kHidden = 2688;       // elements of a row
+constexpr unsigned kVectorElements = 8;  // of 16 bytes
+constexpr unsigned kHidden = 2688;  // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
 
@@ -33,44 +33,22 @@ struct Arguments {
   unsigned long long row_length;    // elements
   unsigned mailboxes;
   unsigned rank;
-  unsigned vectors;                 // 1: all vectors of input and output are whole and aligned
+  unsigned vectors;                 // 1: all vectors of the caller's memory are whole and aligned
   unsigned kernel;
   unsigned long long watchdog_ns;
   unsigned *epoch;                  // of each mailbox, own memory
   unsigned *faulted;                // own memory
-  FaultRecord *fault;               // host memory
+  FaultRecord *fault;              // host memory
   char *own;                        // the own mailboxes
   char *mailbox[kWorld];            // everybody's: mailbox, half, source, 512 bytes
 };
 
-struct alignas(16) Vector {
-  unsigned word[4];
+template <unsigned kCount>
+struct alignas(kCount % 4 == 0 ? 16 : kCount * 4) Words {
+  unsigned word[kCount];
 };
 
-union Elements {
-  Vector vector;
-  unsigned short at[kVectorElements];
-};
-
-constexpr unsigned kMailboxBytes = 512;     // 32 lanes x 16 bytes from one source
-constexpr unsigned kHalfBytes = kWorld * kMailboxBytes;  // of a mailbox: a slot for each source
-constexpr unsigned kSentinel = 0xffffffff;  // "nothing is here": NaNs of every dtype
-
-__device__ __forceinline__ Vector empty_vector() {
-  return {{kSentinel, kSentinel, kSentinel, kSentinel}};
-}
-
-// Each word carries its own validity: a vector is here when none of its words is the sentinel.
-__device__ __forceinline__ bool is_empty(const Vector &v) {
-  return v.word[0] == kSentinel || v.word[1] == kSentinel || v.word[2] == kSentinel ||
-         v.word[3] == kSentinel;
-}
-
-// A word of data that looks like the sentinel travels as another NaN.
-__device__ __forceinline__ Vector without_sentinel(Vector v) {
-  for (int i = 0; i < 4; ++i) v.word[i] = v.word[i] == kSentinel ? 0x7fffffff : v.word[i];
-  return v;
-}
+using Vector = Words<4>;  // what a lane moves at a time
 
 // Until the grids before this one have ended and their stores are visible.
 __device__ __forceinline__ void wait_for_previous_grid() {
@@ -102,37 +80,186 @@ __device__ __forceinline__ void settle(T *&address, unsigned &low) {
 }
 
 // The caller's memory, the own epochs and the own mailboxes: ordinary accesses to global memory.
-__device__ __forceinline__ unsigned load_word(const unsigned *from) {
-  unsigned value;
-  asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
-  return value;
-}
-__device__ __forceinline__ void store_word(unsigned *to, unsigned value) {
-  asm volatile("st.global.b32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
-}
-
-__device__ __forceinline__ Vector load_vector(const char *from) {
-  Vector v;
-  asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
-               : "l"(from)
-               : "memory");
+template <unsigned kCount>
+__device__ __forceinline__ Words<kCount> load_words(const char *from) {
+  Words<kCount> v;
+  if constexpr (kCount % 4 == 0) {
+    for (unsigned i = 0; i < kCount; i += 4)
+      asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(v.word[i]), "=r"(v.word[i + 1]), "=r"(v.word[i + 2]), "=r"(v.word[i + 3])
+                   : "l"(from + i * 4)
+                   : "memory");
+  } else if constexpr (kCount == 2) {
+    asm volatile("ld.global.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(v.word[0]), "=r"(v.word[1])
+                 : "l"(from)
+                 : "memory");
+  } else {
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(v.word[0]) : "l"(from) : "memory");
+  }
   return v;
 }
-__device__ __forceinline__ void store_vector(char *to, const Vector &v) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
-               :
-               : "l"(to), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]), "r"(v.word[3])
-               : "memory");
+
+template <unsigned kCount>
+__device__ __forceinline__ void store_words(char *to, const Words<kCount> &v) {
+  if constexpr (kCount % 4 == 0) {
+    for (unsigned i = 0; i < kCount; i += 4)
+      asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+                   :
+                   : "l"(to + i * 4), "r"(v.word[i]), "r"(v.word[i + 1]), "r"(v.word[i + 2]),
+                     "r"(v.word[i + 3])
+                   : "memory");
+  } else if constexpr (kCount == 2) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};"
+                 :
+                 : "l"(to), "r"(v.word[0]), "r"(v.word[1])
+                 : "memory");
+  } else {
+    asm volatile("st.global.b32 [%0], %1;" : : "l"(to), "r"(v.word[0]) : "memory");
+  }
 }
 
-__device__ __forceinline__ unsigned short load_element(const char *from) {
-  unsigned short value;
-  asm volatile("ld.global.b16 %0, [%1];" : "=h"(value) : "l"(from) : "memory");
+// One element of 1, 2 or 4 bytes.
+template <unsigned kBytes>
+__device__ __forceinline__ unsigned load_element(const char *from) {
+  unsigned value = 0;
+  if constexpr (kBytes == 4)
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  if constexpr (kBytes == 2)
+    asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  if constexpr (kBytes == 1)
+    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
-__device__ __forceinline__ void store_element(char *to, unsigned short value) {
-  asm volatile("st.global.b16 [%0], %1;" : : "l"(to), "h"(value) : "memory");
+
+template <unsigned kBytes>
+__device__ __forceinline__ void store_element(char *to, unsigned value) {
+  if constexpr (kBytes == 4)
+    asm volatile("st.global.b32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
+  if constexpr (kBytes == 2)
+    asm volatile("st.global.u16 [%0], %1;" : : "l"(to), "r"(value) : "memory");
+  if constexpr (kBytes == 1)
+    asm volatile("st.global.u8 [%0], %1;" : : "l"(to), "r"(value) : "memory");
+}
+
+// fp32 to and from the dtypes that occur, rounding to nearest even; every NaN of a result is the
+// canonical one.
+__device__ __forceinline__ void widen_f16(unsigned word, float &low, float &high) {
+  asm("{\n"
+      "  .reg .b16 l, h;\n"
+      "  mov.b32 {l, h}, %2;\n"
+      "  cvt.f32.f16 %0, l;\n"
+      "  cvt.f32.f16 %1, h;\n"
+      "}"
+      : "=f"(low), "=f"(high)
+      : "r"(word));
+}
+
+__device__ __forceinline__ unsigned narrow_f16(float low, float high) {
+  unsigned word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+}
+
+__device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
+
+// The elements of one vector as f16, packed.
+using Words_f16 = Words<kVectorElements * 2 / 4>;
+
+__device__ __forceinline__ void unpack_f16(const Words_f16 &v,
+                                          float (&value)[kVectorElements]) {
+  for (unsigned i = 0; i < kVectorElements / 2; ++i)
+    widen_f16(v.word[i], value[2 * i], value[2 * i + 1]);
+}
+
+__device__ __forceinline__ Words_f16 pack_f16(const float (&value)[kVectorElements]) {
+  Words_f16 v;
+  for (unsigned i = 0; i < kVectorElements / 2; ++i)
+    v.word[i] = narrow_f16(value[2 * i], value[2 * i + 1]);
+  return v;
+}
+
+__device__ __forceinline__ void add(float (&sum)[kVectorElements],
+                                    const float (&next)[kVectorElements]) {
+  for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
+}
+
+// The elements of one vector in the caller's memory; one by one where they are not aligned.
+template <unsigned kBytes, unsigned kCount>
+__device__ __forceinline__ Words<kCount> load_vector(const char *from, bool aligned) {
+  if (aligned) return load_words<kCount>(from);
+  Words<kCount> v = {};
+  for (unsigned i = 0; i < kCount * 4; i += kBytes)
+    v.word[i / 4] |= load_element<kBytes>(from + i) << i % 4 * 8;
+  return v;
+}
+
+template <unsigned kBytes, unsigned kCount>
+__device__ __forceinline__ void store_vector(char *to, const Words<kCount> &v, bool aligned) {
+  if (aligned) {
+    store_words(to, v);
+    return;
+  }
+  for (unsigned i = 0; i < kCount * 4; i += kBytes)
+    store_element<kBytes>(to + i, v.word[i / 4] >> i % 4 * 8);
+}
+
+// Where one lane's vector is. A row has its own mailboxes; the lanes past its end in the last of
+// them are idle.
+struct Place {
+  unsigned long long row;
+  unsigned vector;  // of the row
+  const char *input;
+  char *output;
+  bool active;
+};
+
+__device__ __forceinline__ Place locate_place(const Arguments &call, unsigned mailbox,
+                                              unsigned lane) {
+  Place place;
+  place.row = mailbox / kRowMailboxes;
+  place.vector = mailbox % kRowMailboxes * 32 + lane;
+  const unsigned long long row = place.row * kElementBytes;
+  place.input = call.input + row * call.input_stride + place.vector * sizeof(Vector);
+  place.output = call.output + row * call.output_stride + place.vector * sizeof(Vector);
+  place.active = place.vector < kRowVectors;
+  return place;
+}
+
+__device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
+  return load_vector<kElementBytes, 4>(place.input, call.vectors);
+}
+
+__device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
+                                            const Vector &value) {
+  store_vector<kElementBytes>(place.output, value, call.vectors);
+}
+
+constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source
+constexpr unsigned kHalfBytes = kWorld * kMailboxBytes;  // of a mailbox: a slot for each source
+constexpr unsigned kSentinel = 0xffffffff;               // "nothing is here": NaNs of every dtype
+
+__device__ __forceinline__ Vector empty_vector() {
+  return {{kSentinel, kSentinel, kSentinel, kSentinel}};
+}
+
+// Each word carries its own validity: a vector is here when none of its words is the sentinel.
+__device__ __forceinline__ bool is_empty(const Vector &v) {
+  return v.word[0] == kSentinel || v.word[1] == kSentinel || v.word[2] == kSentinel ||
+         v.word[3] == kSentinel;
+}
+
+// A word of data that looks like the sentinel travels as another NaN.
+__device__ __forceinline__ Vector without_sentinel(Vector v) {
+  for (int i = 0; i < 4; ++i) v.word[i] = v.word[i] == kSentinel ? 0x7fffffff : v.word[i];
+  return v;
+}
+
+__device__ __forceinline__ unsigned load_word(const unsigned *from) {
+  return load_words<1>(reinterpret_cast<const char *>(from)).word[0];
+}
+__device__ __forceinline__ void store_word(unsigned *to, unsigned value) {
+  store_words<1>(reinterpret_cast<char *>(to), {{value}});
 }
 
 // A vector into a peer's slot: four relaxed stores of a word, in no order among themselves.
@@ -153,79 +280,6 @@ __device__ __forceinline__ void peek_if(unsigned asked, const char *slot, Vector
                : "+r"(v.word[0]), "+r"(v.word[1]), "+r"(v.word[2]), "+r"(v.word[3])
                : "l"(slot), "r"(asked)
                : "memory");
-}
-
-// fp32 to and from the dtype, rounding to nearest even; every NaN of a result is the canonical one.
-__device__ __forceinline__ void widen(unsigned word, float &low, float &high) {
-  asm("{\n"
-      "  .reg .b16 l, h;\n"
-      "  mov.b32 {l, h}, %2;\n"
-      "  cvt.f32.f16 %0, l;\n"
-      "  cvt.f32.f16 %1, h;\n"
-      "}"
-      : "=f"(low), "=f"(high)
-      : "r"(word));
-}
-
-__device__ __forceinline__ unsigned narrow(float low, float high) {
-  unsigned word;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
-}
-
-__device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
-
-__device__ __forceinline__ void unpack(const Vector &v, float (&value)[kVectorElements]) {
-  for (int i = 0; i < 4; ++i) widen(v.word[i], value[2 * i], value[2 * i + 1]);
-}
-
-__device__ __forceinline__ Vector pack(const float (&value)[kVectorElements]) {
-  Vector v;
-  for (int i = 0; i < 4; ++i) v.word[i] = narrow(value[2 * i], value[2 * i + 1]);
-  return v;
-}
-
-__device__ __forceinline__ void add(float (&sum)[kVectorElements],
-                                    const float (&next)[kVectorElements]) {
-  for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
-}
-
-// A row has its own mailboxes; the lanes past its end in the last of them are idle.
-struct Place {
-  const char *input;
-  char *output;
-  bool active;
-};
-
-__device__ __forceinline__ Place locate_place(const Arguments &call, unsigned mailbox,
-                                              unsigned lane) {
-  const unsigned long long row = mailbox / kRowMailboxes;
-  const unsigned vector = mailbox % kRowMailboxes * 32 + lane;
-  Place place;
-  place.input = call.input + row * call.input_stride * kElementBytes + vector * sizeof(Vector);
-  place.output = call.output + row * call.output_stride * kElementBytes + vector * sizeof(Vector);
-  place.active = vector < kRowVectors;
-  return place;
-}
-
-__device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  if (call.vectors) return load_vector(place.input);
-  Elements elements;
-  for (unsigned i = 0; i < kVectorElements; ++i)
-    elements.at[i] = load_element(place.input + i * kElementBytes);
-  return elements.vector;
-}
-
-__device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
-                                            Vector value) {
-  if (call.vectors) {
-    store_vector(place.output, value);
-    return;
-  }
-  Elements elements;
-  elements.vector = value;
-  for (unsigned i = 0; i < kVectorElements; ++i)
-    store_element(place.output + i * kElementBytes, elements.at[i]);
 }
 
 __device__ __forceinline__ unsigned long long clock_ns() {
@@ -283,89 +337,95 @@ struct Patience {
 };
 
 // One use of one mailbox by one lane: every address, as far as it is known without the epoch.
-struct Use {
-  unsigned mailbox;
+struct Turn {
   Place place;
+  Vector mine;
+  unsigned mailbox;
   unsigned *epoch;
-  char *slots;       // the own slot of source 0, in half 0
+  unsigned uses;     // of the mailbox so far
+  char *slots;       // the own slot of source 0; in half 0 until the epoch is known
   char *to[kWorld];  // the slot of this rank at each peer, in half 0
 };
 
-__device__ __forceinline__ Use locate_use(const Arguments &call, unsigned mailbox, unsigned lane) {
+__device__ __forceinline__ Turn locate_turn(const Arguments &call, unsigned mailbox, unsigned lane) {
+  Turn turn;
+  turn.place = locate_place(call, mailbox, lane);
   const unsigned long long slots = mailbox * 2ull * kHalfBytes + lane * sizeof(Vector);
-  Use use;
-  use.mailbox = mailbox;
-  use.place = locate_place(call, mailbox, lane);
-  use.epoch = call.epoch + mailbox;
-  use.slots = call.own + slots;
-  use.to[0] = call.mailbox[0] + slots + call.rank * kMailboxBytes;
-  use.to[1] = call.mailbox[1] + slots + call.rank * kMailboxBytes;
-  use.to[2] = call.mailbox[2] + slots + call.rank * kMailboxBytes;
-  use.to[3] = call.mailbox[3] + slots + call.rank * kMailboxBytes;
-  use.to[4] = call.mailbox[4] + slots + call.rank * kMailboxBytes;
-  use.to[5] = call.mailbox[5] + slots + call.rank * kMailboxBytes;
-  use.to[6] = call.mailbox[6] + slots + call.rank * kMailboxBytes;
-  use.to[7] = call.mailbox[7] + slots + call.rank * kMailboxBytes;
-  return use;
+  turn.mailbox = mailbox;
+  turn.epoch = call.epoch + mailbox;
+  turn.slots = call.own + slots;
+  turn.to[0] = call.mailbox[0] + slots + call.rank * kMailboxBytes;
+  turn.to[1] = call.mailbox[1] + slots + call.rank * kMailboxBytes;
+  turn.to[2] = call.mailbox[2] + slots + call.rank * kMailboxBytes;
+  turn.to[3] = call.mailbox[3] + slots + call.rank * kMailboxBytes;
+  turn.to[4] = call.mailbox[4] + slots + call.rank * kMailboxBytes;
+  turn.to[5] = call.mailbox[5] + slots + call.rank * kMailboxBytes;
+  turn.to[6] = call.mailbox[6] + slots + call.rank * kMailboxBytes;
+  turn.to[7] = call.mailbox[7] + slots + call.rank * kMailboxBytes;
+  return turn;
 }
 
-// Push the own vector to all peers, wait for theirs, add.
-__device__ __forceinline__ void serve(const Arguments &call, const Use &use, unsigned lane) {
-  // The epoch and the input do not depend on each other: both loads are under way together.
-  const unsigned epoch = load_word(use.epoch);
-  Vector mine = empty_vector();
-  if (use.place.active) mine = without_sentinel(load_place(call, use.place));
+// The epoch and the input do not depend on each other: both loads are under way together.
+__device__ __forceinline__ void load(const Arguments &call, Turn &turn) {
+  turn.uses = load_word(turn.epoch);
+  turn.mine = empty_vector();
+  if (turn.place.active) turn.mine = without_sentinel(load_place(call, turn.place));
+}
 
-  const unsigned half = (epoch & 1) * kHalfBytes;
-  if (use.place.active) {
-    if (call.rank != 0) push(use.to[0] + half, mine);
-    if (call.rank != 1) push(use.to[1] + half, mine);
-    if (call.rank != 2) push(use.to[2] + half, mine);
-    if (call.rank != 3) push(use.to[3] + half, mine);
-    if (call.rank != 4) push(use.to[4] + half, mine);
-    if (call.rank != 5) push(use.to[5] + half, mine);
-    if (call.rank != 6) push(use.to[6] + half, mine);
-    if (call.rank != 7) push(use.to[7] + half, mine);
+// The own vector to all peers.
+__device__ __forceinline__ void send(const Arguments &call, Turn &turn, unsigned lane) {
+  const unsigned half = (turn.uses & 1) * kHalfBytes;
+  if (turn.place.active) {
+    if (call.rank != 0) push(turn.to[0] + half, turn.mine);
+    if (call.rank != 1) push(turn.to[1] + half, turn.mine);
+    if (call.rank != 2) push(turn.to[2] + half, turn.mine);
+    if (call.rank != 3) push(turn.to[3] + half, turn.mine);
+    if (call.rank != 4) push(turn.to[4] + half, turn.mine);
+    if (call.rank != 5) push(turn.to[5] + half, turn.mine);
+    if (call.rank != 6) push(turn.to[6] + half, turn.mine);
+    if (call.rank != 7) push(turn.to[7] + half, turn.mine);
   }
+  turn.slots += half;
 
   // Lane 0 may move the epoch on only when all lanes have read it.
   sync_warp();
-  if (lane == 0) store_word(use.epoch, epoch + 1);
-  if (!use.place.active) return;
+  if (lane == 0) store_word(turn.epoch, turn.uses + 1);
+}
 
-  // All sources that are missing are asked in one round. The own vector never travelled.
-  char *const slots = use.slots + half;
-  Vector from[kWorld];
+// Waits for the vectors of all peers. All sources that are missing are asked in one round; the own
+// vector never travelled.
+__device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
+                                       Vector (&from)[kWorld]) {
   unsigned missing[kWorld];  // 1: nothing from that rank yet
-  from[0] = call.rank == 0 ? mine : empty_vector();
+  from[0] = call.rank == 0 ? turn.mine : empty_vector();
   missing[0] = call.rank != 0;
-  from[1] = call.rank == 1 ? mine : empty_vector();
+  from[1] = call.rank == 1 ? turn.mine : empty_vector();
   missing[1] = call.rank != 1;
-  from[2] = call.rank == 2 ? mine : empty_vector();
+  from[2] = call.rank == 2 ? turn.mine : empty_vector();
   missing[2] = call.rank != 2;
-  from[3] = call.rank == 3 ? mine : empty_vector();
+  from[3] = call.rank == 3 ? turn.mine : empty_vector();
   missing[3] = call.rank != 3;
-  from[4] = call.rank == 4 ? mine : empty_vector();
+  from[4] = call.rank == 4 ? turn.mine : empty_vector();
   missing[4] = call.rank != 4;
-  from[5] = call.rank == 5 ? mine : empty_vector();
+  from[5] = call.rank == 5 ? turn.mine : empty_vector();
   missing[5] = call.rank != 5;
-  from[6] = call.rank == 6 ? mine : empty_vector();
+  from[6] = call.rank == 6 ? turn.mine : empty_vector();
   missing[6] = call.rank != 6;
-  from[7] = call.rank == 7 ? mine : empty_vector();
+  from[7] = call.rank == 7 ? turn.mine : empty_vector();
   missing[7] = call.rank != 7;
   bool waiting = true;
   Patience patience;
   do {
     for (unsigned rounds = kPatientRounds; waiting && rounds > 0; --rounds) {
       waiting = false;
-      peek_if(missing[0], slots + 0 * kMailboxBytes, from[0]);
-      peek_if(missing[1], slots + 1 * kMailboxBytes, from[1]);
-      peek_if(missing[2], slots + 2 * kMailboxBytes, from[2]);
-      peek_if(missing[3], slots + 3 * kMailboxBytes, from[3]);
-      peek_if(missing[4], slots + 4 * kMailboxBytes, from[4]);
-      peek_if(missing[5], slots + 5 * kMailboxBytes, from[5]);
-      peek_if(missing[6], slots + 6 * kMailboxBytes, from[6]);
-      peek_if(missing[7], slots + 7 * kMailboxBytes, from[7]);
+      peek_if(missing[0], turn.slots + 0 * kMailboxBytes, from[0]);
+      peek_if(missing[1], turn.slots + 1 * kMailboxBytes, from[1]);
+      peek_if(missing[2], turn.slots + 2 * kMailboxBytes, from[2]);
+      peek_if(missing[3], turn.slots + 3 * kMailboxBytes, from[3]);
+      peek_if(missing[4], turn.slots + 4 * kMailboxBytes, from[4]);
+      peek_if(missing[5], turn.slots + 5 * kMailboxBytes, from[5]);
+      peek_if(missing[6], turn.slots + 6 * kMailboxBytes, from[6]);
+      peek_if(missing[7], turn.slots + 7 * kMailboxBytes, from[7]);
       missing[0] = is_empty(from[0]);
       waiting |= missing[0] != 0;
       missing[1] = is_empty(from[1]);
@@ -383,38 +443,75 @@ __device__ __forceinline__ void serve(const Arguments &call, const Use &use, uns
       missing[7] = is_empty(from[7]);
       waiting |= missing[7] != 0;
     }
-  } while (waiting && !patience.is_over(call, use.mailbox, epoch, missing));
+  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, missing));
+}
 
-  // fp32, in the order of the ranks: every rank gets the same bits.
-  float sum[kVectorElements], next[kVectorElements];
-  unpack(from[0], sum);
-  unpack(from[1], next);
+// In fp32, in the order of the ranks: every rank gets the same bits.
+__device__ __forceinline__ void add_all(const Vector (&from)[kWorld], float (&sum)[kVectorElements]) {
+  float next[kVectorElements];
+  unpack_f16(from[0], sum);
+  unpack_f16(from[1], next);
   add(sum, next);
-  unpack(from[2], next);
+  unpack_f16(from[2], next);
   add(sum, next);
-  unpack(from[3], next);
+  unpack_f16(from[3], next);
   add(sum, next);
-  unpack(from[4], next);
+  unpack_f16(from[4], next);
   add(sum, next);
-  unpack(from[5], next);
+  unpack_f16(from[5], next);
   add(sum, next);
-  unpack(from[6], next);
+  unpack_f16(from[6], next);
   add(sum, next);
-  unpack(from[7], next);
+  unpack_f16(from[7], next);
   add(sum, next);
-  store_place(call, use.place, pack(sum));
+}
 
-  // What was read is made empty again, for the use after the next. Nobody writes here before this
-  // kernel has ended: a peer's push of that use follows my push of the next, which follows this
-  // kernel.
-  if (call.rank != 0) store_vector(slots + 0 * kMailboxBytes, empty_vector());
-  if (call.rank != 1) store_vector(slots + 1 * kMailboxBytes, empty_vector());
-  if (call.rank != 2) store_vector(slots + 2 * kMailboxBytes, empty_vector());
-  if (call.rank != 3) store_vector(slots + 3 * kMailboxBytes, empty_vector());
-  if (call.rank != 4) store_vector(slots + 4 * kMailboxBytes, empty_vector());
-  if (call.rank != 5) store_vector(slots + 5 * kMailboxBytes, empty_vector());
-  if (call.rank != 6) store_vector(slots + 6 * kMailboxBytes, empty_vector());
-  if (call.rank != 7) store_vector(slots + 7 * kMailboxBytes, empty_vector());
+// The sum over the ranks.
+__device__ __forceinline__ void collect(const Arguments &call, const Turn &turn,
+                                        float (&sum)[kVectorElements]) {
+  Vector from[kWorld];
+  gather(call, turn, from);
+
+  add_all(from, sum);
+}
+
+// What was read is made empty again, for the use after the next. Nobody writes here before this
+// kernel has ended: a peer's push of that use follows my push of the next, which follows this
+// kernel.
+__device__ __forceinline__ void clear(const Arguments &call, const Turn &turn) {
+  if (call.rank != 0) store_words(turn.slots + 0 * kMailboxBytes, empty_vector());
+  if (call.rank != 1) store_words(turn.slots + 1 * kMailboxBytes, empty_vector());
+  if (call.rank != 2) store_words(turn.slots + 2 * kMailboxBytes, empty_vector());
+  if (call.rank != 3) store_words(turn.slots + 3 * kMailboxBytes, empty_vector());
+  if (call.rank != 4) store_words(turn.slots + 4 * kMailboxBytes, empty_vector());
+  if (call.rank != 5) store_words(turn.slots + 5 * kMailboxBytes, empty_vector());
+  if (call.rank != 6) store_words(turn.slots + 6 * kMailboxBytes, empty_vector());
+  if (call.rank != 7) store_words(turn.slots + 7 * kMailboxBytes, empty_vector());
+}
+
+__device__ __forceinline__ void settle(Turn &turn, unsigned &low) {
+  settle(turn.place.input, low);
+  settle(turn.place.output, low);
+  settle(turn.epoch, low);
+  settle(turn.slots, low);
+  settle(turn.to[0], low);
+  settle(turn.to[1], low);
+  settle(turn.to[2], low);
+  settle(turn.to[3], low);
+  settle(turn.to[4], low);
+  settle(turn.to[5], low);
+  settle(turn.to[6], low);
+  settle(turn.to[7], low);
+}
+
+__device__ __forceinline__ void serve(const Arguments &call, Turn &turn, unsigned lane) {
+  load(call, turn);
+  send(call, turn, lane);
+  if (!turn.place.active) return;
+  float sum[kVectorElements];
+  collect(call, turn, sum);
+  store_place(call, turn.place, pack_f16(sum));
+  clear(call, turn);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -423,27 +520,16 @@ extern "C" __global__ void __launch_bounds__(256)
   const unsigned first = blockIdx.x * kWarps + threadIdx.x / 32;
 
   // What can be computed is, while the grid before this one still runs.
-  Use use = locate_use(call, first, lane);
+  Turn turn = locate_turn(call, first, lane);
   unsigned low = 0;
-  settle(use.place.input, low);
-  settle(use.place.output, low);
-  settle(use.epoch, low);
-  settle(use.slots, low);
-  settle(use.to[0], low);
-  settle(use.to[1], low);
-  settle(use.to[2], low);
-  settle(use.to[3], low);
-  settle(use.to[4], low);
-  settle(use.to[5], low);
-  settle(use.to[6], low);
-  settle(use.to[7], low);
+  settle(turn, low);
   if (low & 1) return;  // never: see settle
   wait_for_previous_grid();  // before any access to memory
   allow_next_grid();
 
   const unsigned warps = gridDim.x * kWarps;
-  while (use.mailbox < call.mailboxes) {
-    serve(call, use, lane);
-    use = locate_use(call, use.mailbox + warps, lane);
+  while (turn.mailbox < call.mailboxes) {
+    serve(call, turn, lane);
+    turn = locate_turn(call, turn.mailbox + warps, lane);
   }
 }

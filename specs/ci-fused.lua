@@ -1,0 +1,17 @@
+-- What the tests use: every stage, with and without clusters, in every kind of fused kernel.
+return spec {
+  name     = "ci-fused",
+  arch     = { "sm_80", "sm_90" },
+  world    = { 2, 8 },
+  dtype    = { "bf16" },
+  hidden   = { 2944 }, -- 12 vectors, the last one half full
+  rows     = 24,       -- eight ranks reduce 22 in one shot and more in two
+  epilogue = {
+    { "residual", "rmsnorm" },
+    { { "residual", out = "no" }, { "rmsnorm", weight = "f32", offset = 1 }, "norm_out", "fp8_group" },
+    { "bias", "layernorm", "nvfp4" },
+    { "fp8_token" },
+    { "residual", { "rmsnorm", weight = "none" }, "int8_token" },
+    { { "rmsnorm", weight = "f16" }, "fp8_static" },
+  },
+}
