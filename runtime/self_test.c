@@ -37,7 +37,7 @@ static uint64_t bytes_of(const lampar_self_test *test) {
 
 lampar_status lampar_self_test_open(lampar_self_test *test, const lampar_driver *driver,
                                     const lampar_kernels *kernels) {
-  *test = (lampar_self_test){.kernel = &kernels->list[0]};
+  *test = (lampar_self_test){.kernel = &kernels->list[0]}; /* plain: sorted first within a dtype */
   const lampar_variant *variant = &test->kernel->record->variant;
   test->elements = variant->hidden;
   if (variant->hidden == 0) {

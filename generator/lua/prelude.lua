@@ -340,15 +340,20 @@ return function(known)
       default "bytes = rows x largest hidden x element size"
     end
 
-    local has_stages = false
+    -- The plain all-reduce is in every pack: a group tests its links with it.
+    local has_stages, has_plain = false, false
+    result.epilogues = {}
     if given.epilogue ~= nil then
       result.epilogues = epilogues(place "epilogue", given.epilogue, given.hidden ~= nil)
       for _, epilogue in ipairs(result.epilogues) do
-        has_stages = has_stages or epilogue.text ~= ""
+        has_stages, has_plain = has_stages or epilogue.text ~= "", has_plain or epilogue.text == ""
       end
-    else
-      result.epilogues = { { text = "", where = path .. ":" .. line .. ": epilogue" } }
-      default "epilogue = { {} }"
+    end
+    if not has_plain then
+      result.epilogues[#result.epilogues + 1] = {
+        text = "", where = path .. ":" .. line .. ": epilogue",
+      }
+      default(given.epilogue and "epilogue: {} as well" or "epilogue = { {} }")
     end
 
     result.rounding = "unfused"
