@@ -230,6 +230,10 @@ return function(known, find, run)
       stage.quantizes = true
     end)
 
+    declaration("keeps", function()
+      stage.keeps = true
+    end)
+
     local function section(kind, has_name)
       declaration(kind, function(path, line, total)
         local step = { kind = kind, name = total }
@@ -248,6 +252,8 @@ return function(known, find, run)
     end
     section("sum", true)
     section("max", true)
+    section("peak", true)
+    section("scale", true)
     section("row", false)
     section("map", false)
 
@@ -288,6 +294,29 @@ return function(known, find, run)
     return stage, canonical
   end
 
+  -- A row that is scaled has its peak where it had it before, since rounding keeps the order. So a
+  -- stage that begins with the peak of what another has scaled need not go through the row again: the
+  -- peak before the scaling is found together with the sum that the scale is made from.
+  local function look_ahead(stages)
+    for i, stage in ipairs(stages) do
+      local next_one = i + 1
+      while stages[next_one] and stages[next_one].keeps do
+        next_one = next_one + 1
+      end
+      local follower = stages[next_one]
+      local scales = stage.steps[#stage.steps].kind == "scale"
+      if scales and follower and follower.steps[1].kind == "peak" then
+        for _, step in ipairs(stage.steps) do
+          if step.kind == "sum" then
+            step.looks_ahead = true
+            follower.steps[1].is_known = true
+            break
+          end
+        end
+      end
+    end
+  end
+
   local function run_epilogue(text, parameters, weight_dtype)
     local stages, operands, texts, owners = {}, {}, {}, {}
     for piece in string.gmatch(text, "[^+]+") do
@@ -308,6 +337,7 @@ return function(known, find, run)
       end
       stages[#stages + 1], texts[#texts + 1] = stage, canonical
     end
+    look_ahead(stages)
     local whole = table.concat(texts, "+")
     if #whole >= known.epilogue_bytes then
       mistake("its name %s is longer than the %d characters that a pack holds", whole, known.epilogue_bytes - 1)
