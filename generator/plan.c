@@ -13,7 +13,8 @@
 #include "sandbox.h"
 #include "stages.h"
 
-/* A warp counts its mailboxes in 32 bits and steps from one to the next by the warps of the grid. */
+/* A warp counts its mailboxes in 32 bits and steps from one to the next by the warps of the grid.
+ */
 static const uint64_t vectors_max = UINT32_MAX / 2;
 
 typedef struct planning {
@@ -38,8 +39,7 @@ __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *pla
   va_end(arguments);
   bool is_known = false;
   for (size_t i = 0; entry.why && i < plan->skip_count; ++i)
-    is_known |=
-        strcmp(skips[i].what, entry.what) == 0 && strcmp(skips[i].why, entry.why) == 0;
+    is_known |= strcmp(skips[i].what, entry.what) == 0 && strcmp(skips[i].why, entry.why) == 0;
   if (entry.why && !is_known) {
     plan->skips[plan->skip_count++] = entry;
     return LAMPAR_OK;
@@ -95,8 +95,8 @@ static bool is_fused(const planning *p) {
 /* Fills in the key's epilogue. False: the stages make no sense for it, which the plan says. */
 static bool declare_epilogue(lua_State *L, planning *p) {
   const lampar_own_stages own = {p->spec->stages_folder, p->spec->stages};
-  const lampar_stages_result result = lampar_stages_push(L, &p->run, &own, &p->key,
-                                                         p->epilogue->text, p->spec->weight_dtype);
+  const lampar_stages_result result =
+      lampar_stages_push(L, &p->run, &own, &p->key, p->epilogue->text, p->spec->weight_dtype);
   if (result == LAMPAR_STAGES_MISTAKEN)
     luaL_error(L, "%s: %s", p->epilogue->where, lua_tostring(L, -1));
   if (result == LAMPAR_STAGES_MADE) {
@@ -137,7 +137,8 @@ static uint64_t bytes_of(const planning *p) {
   return p->spec->rows * (uint64_t)widest * lampar_dtype_bytes(p->key.dtype);
 }
 
-/* Pushes what geometry.lua gives for the key: the list of shapes, and whether two-shot is missing. */
+/* Pushes what geometry.lua gives for the key: the list of shapes, and whether two-shot is missing.
+ */
 static void push_shapes(lua_State *L, const planning *p) {
   const lampar_variant *key = &p->key;
   lampar_sandbox_embedded(L, "geometry");

@@ -83,8 +83,9 @@ static void explain_operands(FILE *out, const lampar_plan *plan) {
     const lampar_variant *variant = &plan->variants[i];
     bool is_known = variant->operand_count == 0;
     for (size_t j = 0; !is_known && j < i; ++j)
-      is_known = strcmp(plan->variants[j].epilogue, variant->epilogue) == 0 &&
-                 memcmp(plan->variants[j].operands, variant->operands, sizeof variant->operands) == 0;
+      is_known =
+          strcmp(plan->variants[j].epilogue, variant->epilogue) == 0 &&
+          memcmp(plan->variants[j].operands, variant->operands, sizeof variant->operands) == 0;
     if (is_known) continue;
     if (is_first) fputs("\noperands\n", out);
     is_first = false;

@@ -14,8 +14,8 @@
 
 struct lampar_renderer {
   lampar_sandbox *sandbox;
-  char *templates;    /* folder; NULL: those carried inside */
-  char *own[2];       /* folder of a spec's own stages, and as the spec names it; NULL: none */
+  char *templates; /* folder; NULL: those carried inside */
+  char *own[2];    /* folder of a spec's own stages, and as the spec names it; NULL: none */
 };
 
 typedef struct rendering {
@@ -96,8 +96,8 @@ static void push_given(lua_State *L, const lampar_variant *variant) {
   set_number(L, given, "watchdog_ms", variant->watchdog_ms);
 }
 
-/* Makes `stages` and `operands` known. What the stage files declare has to be what the plan was made
- * with: callers are told of the plan's operands. */
+/* Makes `stages` and `operands` known. What the stage files declare has to be what the plan was
+ * made with: callers are told of the plan's operands. */
 static void set_stages(lua_State *L, rendering *r) {
   const lampar_stages_result result =
       lampar_stages_push(L, &r->run, &r->own, r->variant, r->variant->epilogue, NULL);
@@ -108,8 +108,9 @@ static void set_stages(lua_State *L, rendering *r) {
   if (declared.operand_count != r->variant->operand_count ||
       memcmp(declared.operands, r->variant->operands, sizeof declared.operands) != 0 ||
       strcmp(declared.epilogue, r->variant->epilogue) != 0)
-    luaL_error(L, "epilogue %s: the stage files declare other operands than the plan has; make "
-                  "the plan again",
+    luaL_error(L,
+               "epilogue %s: the stage files declare other operands than the plan has; make "
+               "the plan again",
                r->variant->epilogue);
   lua_getfield(L, -1, "stages");
   lua_setfield(L, ENVIRONMENT, "stages");

@@ -15,8 +15,8 @@ typedef struct lampar_render_options {
 /* Reads and compiles each template once, for any number of variants; one thread at a time. */
 typedef struct lampar_renderer lampar_renderer;
 
-/* `templates` is the folder with oneshot.cu.in and parts/; NULL: those carried inside. `own`, unless
- * it is NULL, is the spec's own folder of stages. The caller closes it. Errors: SYSTEM. */
+/* `templates` is the folder with oneshot.cu.in and parts/; NULL: those carried inside. `own`,
+ * unless it is NULL, is the spec's own folder of stages. The caller closes it. Errors: SYSTEM. */
 lampar_status lampar_renderer_open(const char *templates, const lampar_own_stages *own,
                                    lampar_renderer **renderer);
 void lampar_renderer_close(lampar_renderer *renderer);

@@ -19,8 +19,9 @@ typedef enum lampar_stages_result {
   LAMPAR_STAGES_MISTAKEN, /* a stage or an option that does not exist, or a wrong value */
 } lampar_stages_result;
 
-/* For use inside of a sandbox's body. `key` says arch, world, dtype, hidden, rounding and algorithm.
- * `text` is the epilogue, as a spec writes it ("rmsnorm.weight=f32") or as a variant does
+/* For use inside of a sandbox's body. `key` says arch, world, dtype, hidden, rounding and
+ * algorithm. `text` is the epilogue, as a spec writes it ("rmsnorm.weight=f32") or as a variant
+ * does
  * ("rmsnorm.weight_f32"); `weight_dtype` is the default of all weight options, NULL: each stage's.
  *
  * MADE: pushes a table with `text` (as a variant writes it), `stages` and `operands`, lists for
@@ -29,7 +30,8 @@ lampar_stages_result lampar_stages_push(lua_State *L, lampar_template_run *run,
                                         const lampar_own_stages *own, const lampar_variant *key,
                                         const char *text, const char *weight_dtype);
 
-/* Copies text and operands of the table on top of the stack, which stays there, into the variant. */
+/* Copies text and operands of the table on top of the stack, which stays there, into the variant.
+ */
 void lampar_stages_copy(lua_State *L, lampar_variant *variant);
 
 #endif

@@ -161,7 +161,8 @@ static void run_part(lua_State *L, const char *name, int argument, lua_Integer i
   snprintf(shared, sizeof shared, "parts/%s.cuh.in", name);
   const bool is_own = lampar_template_exists(run->templates, own);
   if (!is_own && !lampar_template_exists(run->templates, shared))
-    luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own, shared);
+    luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own,
+               shared);
   snprintf(shown, sizeof shown, "templates/%.100s", is_own ? own : shared);
   for (const frame *f = run->top; f; f = f->user)
     if (strcmp(f->shown, shown) == 0)

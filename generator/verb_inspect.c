@@ -93,8 +93,7 @@ static void print_table(const lampar_kernel_info *infos, size_t count) {
     } else {
       snprintf(limit, sizeof limit, "%llu B", (unsigned long long)info->bytes_limit);
     }
-    if (info->cluster > 1)
-      snprintf(threads, sizeof threads, "%ux%u", info->cluster, info->threads);
+    if (info->cluster > 1) snprintf(threads, sizeof threads, "%ux%u", info->cluster, info->threads);
     else snprintf(threads, sizeof threads, "%u", info->threads);
     printf("%-*s %-7s %5d %5s %6s %15s %8s %7s %9u %6u %6u %7zu  %s%s\n", (int)width, info->name,
            info->arch, info->world, lampar_dtype_name(info->dtype), hidden, limit,

@@ -32,6 +32,18 @@ field ':[0-9]+: .*sm_91.*sm_90' 'arch = { "sm_91" },'
 field ':[0-9]+: .*dtype' 'dtype = { "f64" },'
 field ':[0-9]+: .*name' 'name = "../elsewhere",'
 field ':[0-9]+: ' 'hidden = { model "deepsek-v3" },'
+field ':[0-9]+: epilogue.*add hidden' 'epilogue = { { "rmsnorm" } },'
+field ':[0-9]+: rounding.*fp32' 'rounding = "fp16",'
+field ':[0-9]+: .*weight_dtype.*bf16' 'weight_dtype = "b16",'
+field ':[0-9]+: stages.*no folder mine' 'stages = "mine",'
+rows='hidden = { 2880 }, epilogue'
+field ':[0-9]+: epilogue\[1\]: unknown stage "rmsnrom"; the nearest known is rmsnorm' "$rows = { { \"rmsnrom\" } },"
+field ':[0-9]+: epilogue\[1\]: rmsnorm: unknown option wieght; the nearest known is weight' \
+  "$rows = { { { \"rmsnorm\", wieght = \"f32\" } } },"
+field ':[0-9]+: epilogue\[1\]: rmsnorm: offset is 2; it should be one of 0 1' \
+  "$rows = { { { \"rmsnorm\", offset = 2 } } },"
+field ':[0-9]+: epilogue\[1\]: residual comes after fp8_token' "$rows = { { \"fp8_token\", \"residual\" } },"
+field ':[0-9]+: epilogue\[1\]: .*2880 elements is not whole groups of 128' "$rows = { { \"fp8_group\" } },"
 wrong ':[0-9]+: ' 'while true do end'
 wrong ':[0-9]+: ' 'local t = {} for i = 1, 1 << 40 do t[i] = ("x"):rep(1 << 20) .. i end'
 wrong ':[0-9]+: ' 'return spec { name = "wrong" '

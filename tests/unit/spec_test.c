@@ -195,21 +195,24 @@ static void test_epilogues(void **state) {
   field_refused(ROWS "epilogue = { \"rmsnorm\" }",
                 "epilogue[1] is the string \"rmsnorm\"; it should be a list of stages, {} for the "
                 "plain all-reduce");
-  field_refused(ROWS "epilogue = { { \"rmsnorm\", offset = 1 } }",
-                "epilogue[1] is a table with names or gaps; it should be a list of stages, such as { "
-                "\"rmsnorm\" } or { { \"rmsnorm\", offset = 1 } }");
+  field_refused(
+      ROWS "epilogue = { { \"rmsnorm\", offset = 1 } }",
+      "epilogue[1] is a table with names or gaps; it should be a list of stages, such as { "
+      "\"rmsnorm\" } or { { \"rmsnorm\", offset = 1 } }");
   field_refused(ROWS "epilogue = { { 5 } }",
                 "epilogue[1][1] is 5; it should be the name of a stage, or { \"name\", option = "
                 "value }");
   field_refused(ROWS "epilogue = { { \"RMSNorm\" } }",
                 "epilogue[1][1] is the string \"RMSNorm\"; it should be the name of a stage: a-z, "
                 "0-9 and '_'");
-  field_refused(ROWS "epilogue = { { { \"rmsnorm\", \"f32\" } } }",
-                "epilogue[1][1] is a table with more than a name; options have names: { \"rmsnorm\", "
-                "offset = 1 }");
-  field_refused(ROWS "epilogue = { { { \"rmsnorm\", offset = 0.5 } } }",
-                "epilogue[1][1]: offset is 0.5, which is not an integer; it should be an integer or a "
-                "word");
+  field_refused(
+      ROWS "epilogue = { { { \"rmsnorm\", \"f32\" } } }",
+      "epilogue[1][1] is a table with more than a name; options have names: { \"rmsnorm\", "
+      "offset = 1 }");
+  field_refused(
+      ROWS "epilogue = { { { \"rmsnorm\", offset = 0.5 } } }",
+      "epilogue[1][1]: offset is 0.5, which is not an integer; it should be an integer or a "
+      "word");
   field_refused(ROWS "epilogue = { { { \"rmsnorm\", weight = \"a+b\" } } }",
                 "epilogue[1][1]: weight is the string \"a+b\"; it should be an integer or a word");
   field_refused(ROWS "epilogue = { { { \"rmsnorm\", Weight = \"f32\" } } }",
@@ -418,10 +421,9 @@ int main(void) {
       cmocka_unit_test(test_names),          cmocka_unit_test(test_lists),
       cmocka_unit_test(test_hidden),         cmocka_unit_test(test_limits),
       cmocka_unit_test(test_choices),        cmocka_unit_test(test_epilogues),
-             cmocka_unit_test(test_files),
-      cmocka_unit_test(test_missing_file),   cmocka_unit_test(test_defaults),
-      cmocka_unit_test(test_every_field),    cmocka_unit_test(test_require),
-      cmocka_unit_test(test_long_path),
+      cmocka_unit_test(test_files),          cmocka_unit_test(test_missing_file),
+      cmocka_unit_test(test_defaults),       cmocka_unit_test(test_every_field),
+      cmocka_unit_test(test_require),        cmocka_unit_test(test_long_path),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
