@@ -487,8 +487,9 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       [[maybe_unused]] const Place &here = turn[v].place;
       const float peak = group_max(magnitude(x), 16 / kVectorElements);
       const unsigned scale_bits = encode_e4m3x2(global_scale * divide(peak, 6.0f), 0) & 0xff;
-      const float scale_value = decode_e4m3(scale_bits);
-      const float inverse = scale_value > 0 ? divide(global_scale, scale_value) : 0.0f;
+      // 0x7f is NaN, and there is nothing to divide by below zero.
+      const bool is_positive = scale_bits > 0 && scale_bits < 0x7f;
+      const float inverse = is_positive ? divide(global_scale, decode_e4m3(scale_bits)) : 0.0f;
       const unsigned at = here.vector * kVectorElements / 16;
       if (here.active && here.vector * kVectorElements % 16 == 0) {
         // Tiles of 128 rows x 4 groups, 512 bytes each: row r of a tile at r % 32 * 16 + r / 32 * 4.
