@@ -264,7 +264,6 @@ static lampar_status expand_epilogue(planning *p, lampar_sandbox *sandbox) {
   const lampar_spec *spec = p->spec;
   const size_t before = p->plan->variant_count;
   for (size_t a = 0; a < spec->arch_count; ++a) {
-    p->run.backend = spec->archs[a] == LAMPAR_ARCH_EMU ? "emu" : "ptx";
     if (is_fused(p)) LAMPAR_TRY(expand_world(p, sandbox, spec->archs[a], 1));
     for (size_t w = 0; w < spec->world_count; ++w)
       LAMPAR_TRY(expand_world(p, sandbox, spec->archs[a], spec->worlds[w]));

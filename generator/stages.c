@@ -15,7 +15,7 @@ typedef struct places {
 } places;
 
 static void file_of(const char *name, const char *under, char file[LAMPAR_SHOWN_BYTES]) {
-  snprintf(file, LAMPAR_SHOWN_BYTES, "%s%.64s.cu.in", under, name);
+  snprintf(file, LAMPAR_SHOWN_BYTES, "%s%.100s.cu.in", under, name);
 }
 
 static bool is_built_in(const places *p, const char *name) {

@@ -15,7 +15,7 @@ enum { LAMPAR_SHOWN_BYTES = 128 };
  * error may leave at any place. */
 typedef struct lampar_template_run {
   const char *templates; /* folder; NULL: those carried inside */
-  const char *backend;   /* where parts are looked for first: "ptx", "emu" */
+  const char *backend;   /* where parts are looked for first: "ptx", "emu"; NULL: none are run */
   lampar_files *read;    /* gets the files; NULL: nobody asks */
   char *held;
   const struct lampar_template_frame *top;

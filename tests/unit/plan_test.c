@@ -331,6 +331,13 @@ static void test_refused(void **state) {
       "x: asks for 8193 kernels or more, from 1 archs x 1 worlds x 1 dtypes x (8192 hidden sizes + "
       "1 "
       "flat); a pack holds 4096, make several specs");
+  refused(
+      "arch = { 'sm_80', 'sm_89', 'sm_90', 'sm_100', 'sm_103', 'sm_120' }, "
+      "world = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 }, "
+      "dtype = { 'bf16', 'f16', 'f32' }, hidden = { 8, 16, 24, 32, 40, 48, 56, 64 }, "
+      "epilogue = { {}, { 'residual' } }",
+      "x: asks for 4860 kernels or more, from 6 archs x 15 worlds x 3 dtypes x (8 hidden sizes + "
+      "1 flat) x 2 epilogues; a pack holds 4096, make several specs");
 }
 
 /* ---- JSON ---- */

@@ -499,7 +499,7 @@ static int document(lua_State *L) {
   const documenting *const d = lua_touserdata(L, 1);
   const lampar_variant key = {
       .arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_F16, .hidden = 4096};
-  lampar_template_run run = {.templates = LAMPAR_TEMPLATES, .backend = "ptx"};
+  lampar_template_run run = {.templates = LAMPAR_TEMPLATES};
   const lampar_own_stages own = {0};
   if (lampar_stages_push(L, &run, &own, &key, d->name, NULL) != LAMPAR_STAGES_MADE)
     return luaL_error(L, "%s", lua_tostring(L, -1));
