@@ -39,6 +39,13 @@ static uint32_t sample_row(uint32_t dtype, int rank, size_t index, const void *u
   }
 }
 
+/* The same operand holds the same numbers in every epilogue. */
+static uint64_t name_number(const char *name) {
+  uint64_t number = 100;
+  while (*name != '\0') number = number * 31 + (unsigned char)*name++;
+  return number;
+}
+
 /* Around 1 for weights, so that norms stay what they are, and around 0 for the rest. */
 static void fill(const lampar_operand_info *info, uint64_t count, uint64_t seed, void *array) {
   const bool is_weight = strstr(info->name, "weight") != NULL;
@@ -71,7 +78,7 @@ static lampar_status make_operand(lampar_epilogue_samples *s, uint32_t i, uint64
   if (info->per == LAMPAR_PER_TENSOR)
     lampar_element_store(info->dtype, s->operand[i], 0,
                          lampar_encode(info->dtype, scalar(info, scalars)));
-  else fill(info, count, seed + 100 + i, s->operand[i]);
+  else fill(info, count, seed + name_number(info->name), s->operand[i]);
   return LAMPAR_OK;
 }
 

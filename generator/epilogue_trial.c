@@ -1,6 +1,5 @@
 #include "epilogue_trial.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +240,11 @@ static size_t item_at(const lampar_epilogue_trial *trial, size_t index, int i, u
              lampar_dtype_bytes(info.dtype);
 }
 
+/* Items of a row that lie side by side: all elements, but scales one by one. */
+static uint64_t run_of(const lampar_operand_info *info, uint64_t items) {
+  return info->per == LAMPAR_PER_ELEMENT ? items : 1;
+}
+
 /* Takes over what came back in the elements of outputs. */
 static void accept(lampar_epilogue_trial *trial, size_t index) {
   const lampar_variant *variant = &trial->samples->variant;
@@ -249,8 +253,7 @@ static void accept(lampar_epilogue_trial *trial, size_t index) {
     const lampar_operand_info info = info_of(variant, i);
     const uint64_t items = lampar_operand_row_items(variant, &info);
     const size_t element = lampar_dtype_bytes(info.dtype);
-    /* Only elements of a row lie side by side. */
-    const uint64_t run = info.per == LAMPAR_PER_ELEMENT ? items : 1;
+    const uint64_t run = run_of(&info, items);
     for (uint64_t row = 0; row < trial->calls[index].rows; ++row)
       for (uint64_t item = 0; item < items; item += run) {
         const size_t at = item_at(trial, index, i, row, item);
@@ -324,33 +327,46 @@ lampar_status lampar_epilogue_trial_finish(lampar_epilogue_trial *trial, bool ch
   return check_rest(trial);
 }
 
-/* The items of a row's output, one after the other; NaNs of the dtypes in their canonical form. */
+/* NaNs of a dtype in their canonical form. */
+static void unify_nans(uint32_t dtype, char *items, uint64_t count) {
+  const uint16_t infinity = dtype == LAMPAR_BF16 ? 0x7f80 : 0x7c00;
+  uint16_t *const halves = (uint16_t *)items;
+  uint32_t *const words = (uint32_t *)items;
+  if (!lampar_dtype_has_kernels(dtype)) return;
+  for (uint64_t i = 0; i < count; ++i)
+    if (dtype == LAMPAR_F32)
+      words[i] = (words[i] & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : words[i];
+    else halves[i] = (halves[i] & 0x7fff) > infinity ? 0x7fff : halves[i];
+}
+
+/* The items of a row's output, one after the other; returns their bytes, rounded up to words. */
 static size_t append(const lampar_epilogue_trial *trial, size_t index, uint64_t row, int i,
-                     char *text) {
-  const lampar_variant *variant = &trial->samples->variant;
-  const lampar_operand_info info = info_of(variant, i);
-  const uint64_t items = lampar_operand_row_items(variant, &info);
+                     char *items) {
+  const lampar_operand_info info = info_of(&trial->samples->variant, i);
+  const uint64_t count = lampar_operand_row_items(&trial->samples->variant, &info);
   const size_t element = lampar_dtype_bytes(info.dtype);
-  for (uint64_t item = 0; item < items; ++item) {
-    const char *source = trial->result + item_at(trial, index, i, row, item);
-    if (lampar_dtype_has_kernels(info.dtype)) {
-      const float number = lampar_decode(info.dtype, lampar_element_load(info.dtype, source, 0));
-      const uint32_t bits = isnan(number) ? lampar_encode(info.dtype, number)
-                                          : lampar_element_load(info.dtype, source, 0);
-      memcpy(text + item * element, &bits, element); /* little end first */
-    } else {
-      memcpy(text + item * element, source, element);
-    }
-  }
-  return (size_t)items * element;
+  const uint64_t run = run_of(&info, count);
+  memset(items + (size_t)count * element / 4 * 4, 0, 4);
+  for (uint64_t item = 0; item < count; item += run)
+    memcpy(items + item * element, trial->result + item_at(trial, index, i, row, item),
+           run * element);
+  unify_nans(info.dtype, items, count);
+  return ((size_t)count * element + 3) / 4 * 4;
+}
+
+/* What a quantising stage stores. */
+static bool is_quantized(const lampar_variant *variant, int index) {
+  return index < LAMPAR_OPERANDS_MAX && (strcmp(variant->operands[index].name, "quantized") == 0 ||
+                                         strcmp(variant->operands[index].name, "scale") == 0);
 }
 
 void lampar_epilogue_trial_digest(lampar_epilogue_trial *trial, size_t index, uint64_t row,
-                                  uint8_t digest[LAMPAR_DIGEST_BYTES]) {
+                                  bool only_quantized, uint8_t digest[LAMPAR_DIGEST_BYTES]) {
   const lampar_variant *variant = &trial->samples->variant;
   size_t used = 0;
   for (int i = 0; i < BLOCKS; ++i)
-    if (is_output(variant, i)) used += append(trial, index, row, i, trial->row + used);
+    if (is_output(variant, i) && (!only_quantized || is_quantized(variant, i)))
+      used += append(trial, index, row, i, trial->row + used);
   lampar_digest(trial->row, used, digest);
 }
 

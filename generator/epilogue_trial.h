@@ -54,9 +54,10 @@ lampar_status lampar_epilogue_trial_enqueue(lampar_epilogue_trial *trial, size_t
 lampar_status lampar_epilogue_trial_finish(lampar_epilogue_trial *trial, bool check,
                                            const lampar_stage_map *own_stages);
 
-/* Of all outputs of one row of a finished call, wherever they lay; all NaNs are equal. */
+/* Of one row's outputs of a finished call, wherever they lay, or of what a quantising stage stores
+ * alone; all NaNs are equal. */
 void lampar_epilogue_trial_digest(lampar_epilogue_trial *trial, size_t index, uint64_t row,
-                                  uint8_t digest[LAMPAR_DIGEST_BYTES]);
+                                  bool only_quantized, uint8_t digest[LAMPAR_DIGEST_BYTES]);
 
 /* The whole of one batch on a rank, with the barriers between. */
 lampar_status lampar_epilogue_trial_batch(lampar_epilogue_trial *trial,

@@ -30,7 +30,7 @@ static lampar_status run_calls(lampar_rank *rank, void *user) {
         lampar_epilogue_trial_batch(trial, v->samples, calls, count, v->has_reference, NULL));
     for (size_t c = 0; c < count; ++c)
       for (uint64_t row = 0; row < calls[c].rows; ++row)
-        lampar_epilogue_trial_digest(trial, c, row, *digest++);
+        lampar_epilogue_trial_digest(trial, c, row, false, *digest++);
     done += count;
   }
   return LAMPAR_OK;

@@ -12,6 +12,10 @@ typedef struct fused_key {
   lampar_variant variant; /* any kernel of it */
   uint64_t rows_limit;    /* of all of them */
   ledger ledger;
+  ledger
+      *quantized; /* what the last stage stores, with that of the key that has norm_out as well */
+  ledger own_quantized;
+  bool has_nccl;      /* NCCL and the epilogue's kernel have been compared */
   char failure[1024]; /* "": none */
   uint64_t calls;
 } fused_key;
@@ -56,7 +60,7 @@ lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack);
 lampar_status check_fused_graphs(fused_lab *lab, fused_key *key, int pack);
 lampar_status check_fused_operands(fused_lab *lab, fused_key *key);
 
-/* The same rows by NCCL and the epilogue's own kernel. On groups that take one row at most. */
+/* The same rows by NCCL and the epilogue's own kernel. On groups that are not enabled. */
 lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack);
 
 /* The unfused sequence: what the plain all-reduce gives (other tests hold its kernels to exactly

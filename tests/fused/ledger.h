@@ -13,7 +13,7 @@ enum { LEDGER_ROWS = 160, LEDGER_PACKS = 8 };
 
 typedef struct ledger_entry {
   uint8_t digest[LAMPAR_DIGEST_BYTES];
-  char who[160]; /* the first that had it; "": nobody yet */
+  char who[200]; /* the first that had it; "": nobody yet */
 } ledger_entry;
 
 typedef struct ledger {

@@ -18,13 +18,18 @@ lampar_status fused_samples(const fused_lab *lab, const fused_key *key, int scal
 lampar_status fused_enter_rows(const fused_run *run, lampar_epilogue_trial *trial,
                                const lampar_epilogue_call *calls, size_t count) {
   uint8_t digest[LAMPAR_DIGEST_BYTES];
-  char who[160];
+  char who[200];
   for (size_t c = 0; c < count; ++c)
     for (uint64_t row = 0; row < calls[c].rows; ++row) {
-      lampar_epilogue_trial_digest(trial, c, row, digest);
-      snprintf(who, sizeof who, "%s, pack %d, row %llu of %llu", run->what, run->pack + 1,
-               (unsigned long long)row, (unsigned long long)calls[c].rows);
-      LAMPAR_TRY(ledger_enter(&run->key->ledger, run->pack, calls[c].first_row + row, digest, who));
+      const uint64_t sample = calls[c].first_row + row;
+      snprintf(who, sizeof who, "%s of %.90s, pack %d, row %llu of %llu", run->what,
+               run->key->variant.epilogue, run->pack + 1, (unsigned long long)row,
+               (unsigned long long)calls[c].rows);
+      lampar_epilogue_trial_digest(trial, c, row, false, digest);
+      LAMPAR_TRY(ledger_enter(&run->key->ledger, run->pack, sample, digest, who));
+      if (!lampar_epilogue_quantizes(&run->key->variant)) continue;
+      lampar_epilogue_trial_digest(trial, c, row, true, digest);
+      LAMPAR_TRY(ledger_enter(run->key->quantized, run->pack, sample, digest, who));
     }
   return LAMPAR_OK;
 }

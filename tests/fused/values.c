@@ -25,7 +25,7 @@ lampar_status check_fused_values(fused_lab *lab, fused_key *key, int pack) {
     lampar_epilogue_samples samples;
     LAMPAR_TRY(fused_samples(lab, key, scalars, &samples));
     const fused_run run = {lab, key, pack, &samples, "values", scalars == 0};
-    const size_t count = sizeof calls / sizeof calls[0];
+    const size_t count = sizeof calls / sizeof calls[0] - (scalars > 0); /* the largest once */
     const lampar_status status = fused_run_calls(&run, calls, count, true);
     lampar_epilogue_samples_destroy(&samples);
     LAMPAR_TRY(status);
@@ -51,7 +51,6 @@ lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack) {
   return status;
 }
 
-/* Of at least two rows where that is possible: one is what a narrow group has a kernel for. */
 static lampar_status run_epilogue_kernel(const fused_run *run, bool check) {
   const uint64_t most = least(run->lab->rows, run->key->rows_limit);
   const lampar_epilogue_call calls[] = {
@@ -71,6 +70,7 @@ lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack) {
   LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
   const fused_run run = {lab, key, pack, &samples, "NCCL and the epilogue kernel", true};
   const lampar_status status = run_epilogue_kernel(&run, false);
+  key->has_nccl = status == LAMPAR_OK;
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }
