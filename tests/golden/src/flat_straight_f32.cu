@@ -197,23 +197,37 @@ __device__ __forceinline__ Place locate_place(const Arguments &call, unsigned ma
   return place;
 }
 
-// Bytes from the start of a message whose rows lie apart.
-__device__ __forceinline__ unsigned long long offset(const Arguments &call,
-                                                     unsigned long long stride,
-                                                     unsigned long long element) {
-  const unsigned long long row = element / call.row_length;
-  return (row * stride + element - row * call.row_length) * kElementBytes;
+// An element of a message whose rows lie apart; from one to the next without a division.
+struct Step {
+  unsigned long long row, column;
+
+  __device__ __forceinline__ unsigned long long offset(unsigned long long stride) const {
+    return (row * stride + column) * kElementBytes;
+  }
+
+  __device__ __forceinline__ void advance(unsigned long long row_length) {
+    if (++column < row_length) return;
+    column = 0;
+    ++row;
+  }
+};
+
+__device__ __forceinline__ Step first_step(const Arguments &call, const Place &place) {
+  const unsigned long long row = place.element / call.row_length;
+  return {row, place.element - row * call.row_length};
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
   if (place.whole) return load_words<4>(place.input);
   Vector v = {};  // padding travels as zeros, which are not the sentinel
-  for (unsigned i = 0; i < kVectorElements; ++i)
+  Step step = first_step(call, place);
+  for (unsigned i = 0; i < kVectorElements; ++i) {
     if (place.element + i < call.elements)
       v.word[i * kElementBytes / 4] |=
-          load_element<kElementBytes>(call.input +
-                                      offset(call, call.input_stride, place.element + i))
+          load_element<kElementBytes>(call.input + step.offset(call.input_stride))
           << i * kElementBytes % 4 * 8;
+    step.advance(call.row_length);
+  }
   return v;
 }
 
@@ -223,11 +237,13 @@ __device__ __forceinline__ void store_place(const Arguments &call, const Place &
     store_words(place.output, value);
     return;
   }
-  for (unsigned i = 0; i < kVectorElements; ++i)
+  Step step = first_step(call, place);
+  for (unsigned i = 0; i < kVectorElements; ++i) {
     if (place.element + i < call.elements)
-      store_element<kElementBytes>(
-          call.output + offset(call, call.output_stride, place.element + i),
-          value.word[i * kElementBytes / 4] >> i * kElementBytes % 4 * 8);
+      store_element<kElementBytes>(call.output + step.offset(call.output_stride),
+                                   value.word[i * kElementBytes / 4] >> i * kElementBytes % 4 * 8);
+    step.advance(call.row_length);
+  }
 }
 
 constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source

@@ -388,7 +388,7 @@ __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
 }
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
-__shared__ Real partial[2][kRowMailboxes];
+__shared__ Real partial[2][1][kRowMailboxes];
 __shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
 
 __device__ __forceinline__ unsigned shared_address(const void *of) {
@@ -411,8 +411,8 @@ __device__ __forceinline__ void join_rounds() {
 }
 
 // Lane c sends the mailbox's share to block c of the cluster.
-__device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, unsigned lane,
-                                             Real value) {
+__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
+                                             unsigned lane, Real value) {
   if (lane >= kCluster) return;
   asm volatile("{\n"
                "  .reg .b32 slot, barrier;\n"
@@ -421,18 +421,18 @@ __device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, u
                "  st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [slot], %3, [barrier];\n"
                "}"
                :
-               : "r"(shared_address(&partial[round % 2][mailbox])),
+               : "r"(shared_address(&partial[round % 2][share][mailbox])),
                  "r"(shared_address(&arrived[round % 2])), "r"(lane),
                  "r"(__float_as_uint(value))
                : "memory");
 }
 
-__device__ __forceinline__ void wait_partials(unsigned round) {
+__device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
   const unsigned barrier = shared_address(&arrived[round % 2]);
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :
-                 : "r"(barrier), "r"(unsigned(sizeof partial[0]))
+                 : "r"(barrier), "r"(unsigned(shares * sizeof partial[0][0]))
                  : "memory");
   unsigned complete = 0;
   while (!complete)
@@ -446,21 +446,24 @@ __device__ __forceinline__ void wait_partials(unsigned round) {
                  : "memory");
 }
 
-__device__ __forceinline__ Real combine_sum(Real a, Real b) { return a + b; }
+__device__ __forceinline__ Real combine_sum(Real a, Real b) {
+  return a + b;
+}
 
-// Of a row's mailboxes `first` and on, this warp has a share of each in `share`.
-__device__ __forceinline__ Real row_sum(Real (&share)[kVectors], unsigned first, unsigned lane,
-                                       unsigned &round) {
+// Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
+__device__ __forceinline__ void tell_sum(unsigned round, unsigned share, unsigned first,
+                                        unsigned lane, Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     for (unsigned mask = 16; mask > 0; mask /= 2)
-      share[v] = combine_sum(share[v], butterfly(share[v], mask));
-    if (first + v < kRowMailboxes) send_partial(round, first + v, lane, share[v]);
+      part[v] = combine_sum(part[v], butterfly(part[v], mask));
+    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, part[v]);
   }
-  wait_partials(round);
-  Real total = partial[round % 2][0];
+}
+
+__device__ __forceinline__ Real total_sum(unsigned round, unsigned share) {
+  Real total = partial[round % 2][share][0];
   for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = combine_sum(total, partial[round % 2][mailbox]);
-  ++round;
+    total = combine_sum(total, partial[round % 2][share][mailbox]);
   return total;
 }
 
@@ -606,7 +609,6 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 
   // rmsnorm: x / sqrt(mean(x^2) + eps) * (offset + weight)
   {
-    Real squares;
     {
       Real share[kVectors];
       for (unsigned v = 0; v < kVectors; ++v) {
@@ -615,17 +617,22 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
         for (unsigned i = 0; i < kVectorElements; ++i) part = multiply_add(x[i], x[i], part);
         share[v] = turn[v].place.active ? part : 0;
       }
-      squares = row_sum(share, first, lane, round);
+      tell_sum(round, 0, first, lane, share);
     }
-    const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
       float weight[kVectorElements];
       unpack_bf16(weight_words[v], weight);
-      for (unsigned i = 0; i < kVectorElements; ++i)
-        x[i] = float(x[i] * scale * weight[i]);
-      as_dtype(x);
+      for (unsigned i = 0; i < kVectorElements; ++i) x[i] = x[i] * weight[i];
+    }
+    wait_partials(round, 1);
+    const Real squares = total_sum(round, 0);
+    ++round;
+    const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
+    for (unsigned v = 0; v < kVectors; ++v) {
+      for (unsigned i = 0; i < kVectorElements; ++i) value[v][i] = value[v][i] * scale;
+      as_dtype(value[v]);
     }
   }
 

@@ -26,22 +26,22 @@
 #line 32 "templates/parts/banner.cuh.in"
 //
 // Made again by: lampar render plan.json ar_oneshot_w2_fp8_token_bf16_h2944_sm_90_r24
-#line 28 "templates/parts/head.cuh.in"
-
 #line 30 "templates/parts/head.cuh.in"
-constexpr unsigned kWorld = 2;  // ranks
+
 #line 32 "templates/parts/head.cuh.in"
+constexpr unsigned kWorld = 2;  // ranks
+#line 34 "templates/parts/head.cuh.in"
 constexpr unsigned kWarps = 4;  // of a block
 constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // of 16 bytes
-#line 36 "templates/parts/head.cuh.in"
+#line 38 "templates/parts/head.cuh.in"
 constexpr unsigned kHidden = 2944;  // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
-#line 41 "templates/parts/head.cuh.in"
+#line 43 "templates/parts/head.cuh.in"
 constexpr unsigned kCluster = 3;  // blocks that share a row
 constexpr unsigned kVectors = 1;  // of a row that one lane has
-#line 44 "templates/parts/head.cuh.in"
+#line 46 "templates/parts/head.cuh.in"
 
 #line 2 "templates/parts/arguments.cuh.in"
 struct FaultRecord {
@@ -422,6 +422,17 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
 }
 #line 18 "templates/parts/ptx/arithmetic.cuh.in"
 
+#line 1 "templates/parts/magnitude.cuh.in"
+// The largest magnitude; NaNs do not count.
+__device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
+  float largest = 0;
+  for (unsigned i = 0; i < kVectorElements; ++i) {
+    const float size = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
+    largest = size > largest ? size : largest;
+  }
+  return largest;
+}
+
 #line 2 "templates/parts/ptx/reduce.cuh.in"
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
 // the row's mailboxes in ascending order. The same for every geometry, and so are the bits.
@@ -430,7 +441,7 @@ __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
 }
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
-__shared__ Real partial[2][kRowMailboxes];
+__shared__ Real partial[2][1][kRowMailboxes];
 #line 11 "templates/parts/ptx/reduce.cuh.in"
 __shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
 
@@ -454,8 +465,8 @@ __device__ __forceinline__ void join_rounds() {
 }
 
 // Lane c sends the mailbox's share to block c of the cluster.
-__device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, unsigned lane,
-                                             Real value) {
+__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
+                                             unsigned lane, Real value) {
   if (lane >= kCluster) return;
   asm volatile("{\n"
                "  .reg .b32 slot, barrier;\n"
@@ -464,18 +475,18 @@ __device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, u
                "  st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [slot], %3, [barrier];\n"
                "}"
                :
-               : "r"(shared_address(&partial[round % 2][mailbox])),
+               : "r"(shared_address(&partial[round % 2][share][mailbox])),
                  "r"(shared_address(&arrived[round % 2])), "r"(lane),
                  "r"(__float_as_uint(value))
                : "memory");
 }
 
-__device__ __forceinline__ void wait_partials(unsigned round) {
+__device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
   const unsigned barrier = shared_address(&arrived[round % 2]);
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :
-                 : "r"(barrier), "r"(unsigned(sizeof partial[0]))
+                 : "r"(barrier), "r"(unsigned(shares * sizeof partial[0][0]))
                  : "memory");
   unsigned complete = 0;
   while (!complete)
@@ -490,45 +501,29 @@ __device__ __forceinline__ void wait_partials(unsigned round) {
 }
 #line 78 "templates/parts/ptx/reduce.cuh.in"
 
-#line 8 "templates/parts/rounds.cuh.in"
-__device__ __forceinline__ Real combine_max(Real a, Real b) { return a > b ? a : b; }
+#line 9 "templates/parts/rounds.cuh.in"
+__device__ __forceinline__ Real combine_max(Real a, Real b) {
+  return a > b ? a : b;
+}
 
-// Of a row's mailboxes `first` and on, this warp has a share of each in `share`.
-__device__ __forceinline__ Real row_max(Real (&share)[kVectors], unsigned first, unsigned lane,
-                                       unsigned &round) {
+// Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
+__device__ __forceinline__ void tell_max(unsigned round, unsigned share, unsigned first,
+                                        unsigned lane, Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     for (unsigned mask = 16; mask > 0; mask /= 2)
-      share[v] = combine_max(share[v], butterfly(share[v], mask));
-    if (first + v < kRowMailboxes) send_partial(round, first + v, lane, share[v]);
+      part[v] = combine_max(part[v], butterfly(part[v], mask));
+    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, part[v]);
   }
-  wait_partials(round);
-  Real total = partial[round % 2][0];
+}
+
+__device__ __forceinline__ Real total_max(unsigned round, unsigned share) {
+  Real total = partial[round % 2][share][0];
   for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = combine_max(total, partial[round % 2][mailbox]);
-  ++round;
+    total = combine_max(total, partial[round % 2][share][mailbox]);
   return total;
 }
 
-#line 1 "templates/parts/quantize.cuh.in"
-// The largest magnitude; NaNs do not count.
-__device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
-  float largest = 0;
-  for (unsigned i = 0; i < kVectorElements; ++i) {
-    const float size = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
-    largest = size > largest ? size : largest;
-  }
-  return largest;
-}
-
-// Of the lanes that share a group: a power of two of neighbours.
-__device__ __forceinline__ float group_max(float value, unsigned lanes) {
-  for (unsigned mask = lanes / 2; mask > 0; mask /= 2) {
-    const float other = __shfl_xor_sync(0xffffffff, value, mask);
-    value = other > value ? other : value;
-  }
-  return value;
-}
-
+#line 1 "templates/parts/rows.cuh.in"
 __device__ __forceinline__ void store_row(char *to, unsigned long long stride, unsigned long long row,
                                           float value) {
   store_element<4>(to + row * (stride > 0 ? stride : 1) * 4, __float_as_uint(value));
@@ -551,7 +546,7 @@ __device__ __forceinline__ Words<kVectorElements / 4> pack_e4m3(const float (&x)
                 encode_e4m3x2(x[4 * i + 2] * inverse, x[4 * i + 3] * inverse) << 16;
   return v;
 }
-#line 69 "templates/parts/head.cuh.in"
+#line 74 "templates/parts/head.cuh.in"
 
 #line 6 "templates/oneshot.cu.in"
 // One use of one mailbox by one lane: every address, as far as it is known without the epoch.
@@ -711,42 +706,46 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
     if (turn[v].place.active) collect(call, turn[v], value[v]);
     as_dtype(value[v]);
   }
-#line 35 "templates/parts/row_kernel.cuh.in"
+#line 39 "templates/parts/row_kernel.cuh.in"
 
   // fp8_token: e4m3(x * (448 / max|x|)), with scale = max|x| / 448 for each row
   {
-#line 49 "templates/parts/row_kernel.cuh.in"
-    Real peak;
+#line 1 "templates/parts/tell.cuh.in"
     {
       Real share[kVectors];
       for (unsigned v = 0; v < kVectors; ++v) {
         const float (&x)[kVectorElements] = value[v];
         Real part = 0;
-#line 10 "templates/epilogues/fp8_token.cu.in"
+#line 7 "templates/parts/tell.cuh.in"
         part = magnitude(x);
-#line 56 "templates/parts/row_kernel.cuh.in"
+#line 11 "templates/parts/tell.cuh.in"
         share[v] = turn[v].place.active ? part : 0;
       }
-      peak = row_max(share, first, lane, round);
+      tell_max(round, 0, first, lane, share);
     }
-#line 12 "templates/epilogues/fp8_token.cu.in"
+#line 13 "templates/parts/total.cuh.in"
+    wait_partials(round, 1);
+    const Real peak = total_max(round, 0);
+#line 16 "templates/parts/total.cuh.in"
+    ++round;
+#line 11 "templates/epilogues/fp8_token.cu.in"
     const float inverse = peak > 0 ? divide(448.0f, float(peak)) : 0.0f;
     if (first == 0 && lane == 0)
       store_row(call.scale, call.scale_stride, row, divide(float(peak), 448.0f));
-#line 42 "templates/parts/row_kernel.cuh.in"
+#line 53 "templates/parts/row_kernel.cuh.in"
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
-#line 16 "templates/epilogues/fp8_token.cu.in"
+#line 15 "templates/epilogues/fp8_token.cu.in"
       store_quantized(call, here, pack_e4m3(x, inverse));
-#line 47 "templates/parts/row_kernel.cuh.in"
+#line 58 "templates/parts/row_kernel.cuh.in"
     }
-#line 62 "templates/parts/row_kernel.cuh.in"
+#line 66 "templates/parts/row_kernel.cuh.in"
   }
-#line 70 "templates/parts/row_kernel.cuh.in"
+#line 74 "templates/parts/row_kernel.cuh.in"
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active) clear(call, turn[v]);
-#line 73 "templates/parts/row_kernel.cuh.in"
+#line 77 "templates/parts/row_kernel.cuh.in"
 }
 
 extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128)
@@ -756,27 +755,27 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128)
   const unsigned first = warp * kVectors;
   unsigned row = blockIdx.x / kCluster;
   unsigned round = 0;
-#line 83 "templates/parts/row_kernel.cuh.in"
+#line 87 "templates/parts/row_kernel.cuh.in"
   open_rounds();
-#line 85 "templates/parts/row_kernel.cuh.in"
+#line 89 "templates/parts/row_kernel.cuh.in"
 
   // What can be computed is, while the grid before this one still runs.
   Turn turn[kVectors];
   for (unsigned v = 0; v < kVectors; ++v)
     turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
-#line 91 "templates/parts/row_kernel.cuh.in"
+#line 95 "templates/parts/row_kernel.cuh.in"
   unsigned low = 0;
   for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], low);
   if (low & 1) return;  // never: see settle
-#line 95 "templates/parts/row_kernel.cuh.in"
+#line 99 "templates/parts/row_kernel.cuh.in"
   wait_for_previous_grid();  // before any access to memory
-#line 97 "templates/parts/row_kernel.cuh.in"
+#line 101 "templates/parts/row_kernel.cuh.in"
   allow_next_grid();
-#line 100 "templates/parts/row_kernel.cuh.in"
+#line 104 "templates/parts/row_kernel.cuh.in"
   join_rounds();
-#line 102 "templates/parts/row_kernel.cuh.in"
+#line 106 "templates/parts/row_kernel.cuh.in"
 
-#line 112 "templates/parts/row_kernel.cuh.in"
+#line 116 "templates/parts/row_kernel.cuh.in"
   serve(call, turn, first, lane, round);
-#line 114 "templates/parts/row_kernel.cuh.in"
+#line 118 "templates/parts/row_kernel.cuh.in"
 }

@@ -405,42 +405,6 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
   return result;
 }
 
-// The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
-// the row's mailboxes in ascending order. The same for every geometry, and so are the bits.
-__device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
-  return __shfl_xor_sync(0xffffffff, value, lane_mask);
-}
-
-// Partial results by mailbox, twice: the next round may begin while the last is still being read.
-__shared__ Real partial[2][kRowMailboxes];
-__device__ __forceinline__ void open_rounds() {}
-__device__ __forceinline__ void join_rounds() {}
-
-__device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, unsigned lane,
-                                             Real value) {
-  if (lane == 0) partial[round % 2][mailbox] = value;
-}
-
-__device__ __forceinline__ void wait_partials(unsigned) { __syncthreads(); }
-
-__device__ __forceinline__ Real combine_sum(Real a, Real b) { return a + b; }
-
-// Of a row's mailboxes `first` and on, this warp has a share of each in `share`.
-__device__ __forceinline__ Real row_sum(Real (&share)[kVectors], unsigned first, unsigned lane,
-                                       unsigned &round) {
-  for (unsigned v = 0; v < kVectors; ++v) {
-    for (unsigned mask = 16; mask > 0; mask /= 2)
-      share[v] = combine_sum(share[v], butterfly(share[v], mask));
-    if (first + v < kRowMailboxes) send_partial(round, first + v, lane, share[v]);
-  }
-  wait_partials(round);
-  Real total = partial[round % 2][0];
-  for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = combine_sum(total, partial[round % 2][mailbox]);
-  ++round;
-  return total;
-}
-
 // The largest magnitude; NaNs do not count.
 __device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
   float largest = 0;
@@ -451,6 +415,45 @@ __device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
   return largest;
 }
 
+// The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
+// the row's mailboxes in ascending order. The same for every geometry, and so are the bits.
+__device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
+  return __shfl_xor_sync(0xffffffff, value, lane_mask);
+}
+
+// Partial results by mailbox, twice: the next round may begin while the last is still being read.
+__shared__ Real partial[2][1][kRowMailboxes];
+__device__ __forceinline__ void open_rounds() {}
+__device__ __forceinline__ void join_rounds() {}
+
+__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
+                                             unsigned lane, Real value) {
+  if (lane == 0) partial[round % 2][share][mailbox] = value;
+}
+
+__device__ __forceinline__ void wait_partials(unsigned, unsigned) { __syncthreads(); }
+
+__device__ __forceinline__ Real combine_sum(Real a, Real b) {
+  return a + b;
+}
+
+// Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
+__device__ __forceinline__ void tell_sum(unsigned round, unsigned share, unsigned first,
+                                        unsigned lane, Real (&part)[kVectors]) {
+  for (unsigned v = 0; v < kVectors; ++v) {
+    for (unsigned mask = 16; mask > 0; mask /= 2)
+      part[v] = combine_sum(part[v], butterfly(part[v], mask));
+    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, part[v]);
+  }
+}
+
+__device__ __forceinline__ Real total_sum(unsigned round, unsigned share) {
+  Real total = partial[round % 2][share][0];
+  for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
+    total = combine_sum(total, partial[round % 2][share][mailbox]);
+  return total;
+}
+
 // Of the lanes that share a group: a power of two of neighbours.
 __device__ __forceinline__ float group_max(float value, unsigned lanes) {
   for (unsigned mask = lanes / 2; mask > 0; mask /= 2) {
@@ -458,11 +461,6 @@ __device__ __forceinline__ float group_max(float value, unsigned lanes) {
     value = other > value ? other : value;
   }
   return value;
-}
-
-__device__ __forceinline__ void store_row(char *to, unsigned long long stride, unsigned long long row,
-                                          float value) {
-  store_element<4>(to + row * (stride > 0 ? stride : 1) * 4, __float_as_uint(value));
 }
 
 // To nearest even; beyond 448 it stays 448; NaN is 0x7f.
@@ -739,7 +737,6 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 
   // rmsnorm: x / sqrt(mean(x^2) + eps) * (offset + weight)
   {
-    Real squares;
     {
       Real share[kVectors];
       for (unsigned v = 0; v < kVectors; ++v) {
@@ -748,17 +745,22 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
         for (unsigned i = 0; i < kVectorElements; ++i) part = multiply_add(x[i], x[i], part);
         share[v] = turn[v].place.active ? part : 0;
       }
-      squares = row_sum(share, first, lane, round);
+      tell_sum(round, 0, first, lane, share);
     }
-    const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
       float weight[kVectorElements];
       unpack_f32(weight_words[v], weight);
-      for (unsigned i = 0; i < kVectorElements; ++i)
-        x[i] = float(x[i] * scale * (1 + Real(weight[i])));
-      as_dtype(x);
+      for (unsigned i = 0; i < kVectorElements; ++i) x[i] = x[i] * (1 + weight[i]);
+    }
+    wait_partials(round, 1);
+    const Real squares = total_sum(round, 0);
+    ++round;
+    const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
+    for (unsigned v = 0; v < kVectors; ++v) {
+      for (unsigned i = 0; i < kVectorElements; ++i) value[v][i] = value[v][i] * scale;
+      as_dtype(value[v]);
     }
   }
 
