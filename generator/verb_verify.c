@@ -338,8 +338,8 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
       parse,
       "PACK",
       "Runs the kernels of a pack with random data and compares every bit with the exact sum, "
-      "which is "
-      "itself held against a float64 sum. The ranks are threads; several may share a GPU.",
+      "which is itself held against a float64 sum; of fused kernels, with what their stages must "
+      "give. The ranks are threads; several may share a GPU.",
       NULL,
       NULL,
       NULL};
