@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,8 +320,13 @@ static void bad_requests_say_what_is_wrong(void **state) {
 
 /* ---- the device ---- */
 
-/* Makes the first device's context current, as an engine does. */
-static void set_device(const char *library) {
+static bool has_emulator(void) {
+  return getenv("LAMPAR_EMU_LIBRARY") != NULL &&
+         system("${CXX:-c++} --version > /dev/null 2>&1") == 0;
+}
+
+/* Makes a device's context current, as an engine does. */
+static void set_device(const char *library, int device) {
   void *const emulator = dlopen(library, RTLD_NOW);
   assert_non_null(emulator);
   int (*init)(unsigned), (*retain)(void **, int), (*set)(void *);
@@ -329,14 +335,14 @@ static void set_device(const char *library) {
   *(void **)&set = dlsym(emulator, "cuCtxSetCurrent");
   void *context;
   assert_int_equal(init(0), 0);
-  assert_int_equal(retain(&context, 0), 0);
+  assert_int_equal(retain(&context, device), 0);
   assert_int_equal(set(context), 0);
 }
 
 static void without_an_arch_it_is_that_of_the_device(void **state) {
   (void)state;
   const char *const library = getenv("LAMPAR_EMU_LIBRARY");
-  if (library == NULL || system("${CXX:-c++} --version > /dev/null 2>&1") != 0) skip();
+  if (!has_emulator()) skip();
   scratch s;
   char folder[SCRATCH_PATH_BYTES];
   scratch_open(&s);
@@ -350,7 +356,7 @@ static void without_an_arch_it_is_that_of_the_device(void **state) {
   options.stats = &stats;
   assert_int_equal(lampar_jit_build(spec, NULL, &options, &pack), LAMPAR_ERROR_DRIVER);
   assert_non_null(strstr(lampar_last_error(), "no CUDA context"));
-  set_device(library);
+  set_device(library, 0);
   for (int round = 0; round < 2; ++round) {
     lampar_kernel_info info;
     if (lampar_jit_build(spec, NULL, &options, &pack) != LAMPAR_OK)
@@ -436,6 +442,73 @@ static void each_kernel_is_compiled_once_over_all_ranks(void **state) {
   scratch_close(&s);
 }
 
+/* ---- ranks with a communicator: the emulated device's ---- */
+
+typedef struct nccl_id {
+  char bytes[128];
+} nccl_id;
+
+enum { NCCL_RANKS = 3 };
+
+typedef struct nccl_rank {
+  pthread_t thread;
+  int rank;
+  void *emulator;
+  nccl_id id;
+  struct ncclComm *comm;
+  lampar_jit_stats stats;
+  char digest[64], error[1024];
+} nccl_rank;
+
+static void *serve_over_nccl(void *argument) {
+  nccl_rank *const r = argument;
+  int (*init)(struct ncclComm **, int, nccl_id, int), (*destroy)(struct ncclComm *);
+  *(void **)&init = dlsym(r->emulator, "ncclCommInitRank");
+  *(void **)&destroy = dlsym(r->emulator, "ncclCommDestroy");
+  set_device(getenv("LAMPAR_EMU_LIBRARY"), r->rank);
+  assert_int_equal(init(&r->comm, NCCL_RANKS, r->id, r->rank), 0);
+  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
+  lampar_pack *pack;
+  r->stats = (lampar_jit_stats)LAMPAR_JIT_STATS_INIT;
+  options.write_folder = "";
+  options.comm = r->comm;
+  options.stats = &r->stats;
+  if (lampar_jit_build(spec, "emu", &options, &pack) == LAMPAR_OK) {
+    snprintf(r->digest, sizeof r->digest, "%s", lampar_pack_digest(pack));
+    lampar_pack_close(pack);
+  } else {
+    snprintf(r->error, sizeof r->error, "%s", lampar_last_error());
+  }
+  destroy(r->comm);
+  return NULL;
+}
+
+static void ranks_may_share_over_nccl(void **state) {
+  (void)state;
+  if (!has_emulator()) skip();
+  setenv("LAMPAR_DEVICE", "emu", 1);
+  nccl_rank ranks[NCCL_RANKS] = {{0}};
+  int (*make_id)(nccl_id *);
+  void *const emulator = dlopen(getenv("LAMPAR_EMU_LIBRARY"), RTLD_NOW);
+  *(void **)&make_id = dlsym(emulator, "ncclGetUniqueId");
+  assert_int_equal(make_id(&ranks[0].id), 0);
+  for (int r = 0; r < NCCL_RANKS; ++r) {
+    ranks[r].rank = r;
+    ranks[r].emulator = emulator;
+    ranks[r].id = ranks[0].id;
+    assert_int_equal(pthread_create(&ranks[r].thread, NULL, serve_over_nccl, &ranks[r]), 0);
+  }
+  uint32_t compiled = 0;
+  for (int r = 0; r < NCCL_RANKS; ++r) pthread_join(ranks[r].thread, NULL);
+  for (int r = 0; r < NCCL_RANKS; ++r) {
+    assert_string_equal(ranks[r].error, "");
+    assert_string_equal(ranks[r].digest, ranks[0].digest);
+    compiled += ranks[r].stats.compiled;
+  }
+  assert_int_equal(compiled, ranks[0].stats.kernels);
+  unsetenv("LAMPAR_DEVICE");
+}
+
 static void expect_all(rank ranks[RANKS], int culprit, lampar_status status, const char *part) {
   char from[32];
   snprintf(from, sizeof from, "rank %d: ", culprit);
@@ -487,6 +560,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(bad_requests_say_what_is_wrong),
       cmocka_unit_test(without_an_arch_it_is_that_of_the_device),
       cmocka_unit_test(each_kernel_is_compiled_once_over_all_ranks),
+      cmocka_unit_test(ranks_may_share_over_nccl),
       cmocka_unit_test(a_failure_of_one_rank_is_the_failure_of_all),
   };
   if (argc != 3) {
