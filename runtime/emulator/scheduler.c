@@ -395,18 +395,25 @@ static bool step_some_collective(void) {
 
 /* ---- the choice -------------------------------------------------------------------------- */
 
-static bool perform_some_stores(bool must) {
-  if (warp_count > 0) {
-    const size_t first = below((uint32_t)warp_count);
-    const size_t tried = must ? warp_count : 1;
-    for (size_t i = 0; i < tried; ++i) {
-      store_buffer *stores = &warps[(first + i) % warp_count]->stores;
-      while (stores->count > 0)
-        if (buffer_perform(stores, 1 + below(8), &emu.random)) return true;
+static void perform_some_stores(void) {
+  if (warp_count > 0)
+    buffer_perform(&warps[below((uint32_t)warp_count)]->stores, 1 + below(8), &emu.random);
+}
+
+/* False: all stores are performed. Then no chance was drawn either. */
+static bool must_perform_some_stores(void) {
+  uint32_t waiting = 0;
+  for (size_t i = 0; i < warp_count; ++i) waiting += warps[i]->stores.count > 0;
+  uint32_t skip = waiting > 0 ? below(waiting) : 0;
+  for (size_t i = 0; i < warp_count; ++i) {
+    store_buffer *stores = &warps[i]->stores;
+    if (stores->count == 0 || skip-- > 0) continue;
+    while (!buffer_perform(stores, 1 + below(8), &emu.random)) {
     }
+    return true;
   }
-  for (grid *grid = grids; must && grid; grid = grid->next)
-    if (buffer_perform(&grid->leftover, 8, &emu.random)) return true;
+  for (grid *grid = grids; grid; grid = grid->next)
+    if (grid->leftover.count > 0) return buffer_perform(&grid->leftover, 8, &emu.random);
   return false;
 }
 
@@ -425,22 +432,24 @@ static void run_some_lane(void) {
 
 static bool step(void) {
   ++emu.steps;
-  if ((runnable_count == 0 || below(pace.starts) == 0) && start_some_work()) return true;
-  if ((runnable_count == 0 || below(pace.starts) == 0) && start_some_block()) return true;
-  if (pace.performs > 0 && below(pace.performs) == 0) perform_some_stores(false);
-  if (runnable_count > 0) {
-    run_some_lane();
-    return true;
-  }
-  return perform_some_stores(true) || step_some_collective();
+  if (runnable_count == 0)
+    return start_some_work() || start_some_block() || must_perform_some_stores() ||
+           step_some_collective();
+  if (below(pace.starts) == 0 && start_some_work()) return true;
+  if (below(pace.starts) == 0 && start_some_block()) return true;
+  if (pace.performs > 0 && below(pace.performs) == 0) perform_some_stores();
+  run_some_lane();
+  return true;
 }
 
+/* Draws nothing when there is nothing to do: how often it is called in vain depends on the host. */
 bool scheduler_run(void) {
-  const uint64_t changes = emu.changes;
+  const uint64_t changes = emu.changes, steps = emu.steps;
+  if (emu.arrived) draw_pace();
   take_arrived();
-  draw_pace();
   while (step()) {
   }
+  if (emu.steps == steps + 1) emu.steps = steps; /* nothing could be done */
   return emu.changes != changes;
 }
 

@@ -23,7 +23,7 @@
 #include "scheduler.h"
 
 enum {
-  GRACE_MS = 100,          /* until a host of sleepers is taken to stay asleep */
+  GRACE_MS = 100,          /* until threads that could wake by themselves are taken to sleep on */
   SHARED_GRACE_MS = 30000, /* the same when other processes take part */
   BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices for ever */
   QUERY_MS = 100,          /* the longest that a query takes when the host is not quiet */
@@ -37,7 +37,22 @@ static uint64_t now_ms(void) {
 
 typedef struct census {
   unsigned long tasks, switches;
+  bool can_wake; /* some task sleeps in a way that may end by itself: a timeout, a file */
 } census;
+
+/* False for a task that waits for another thread, and for nothing else. */
+static bool can_wake_by_itself(const char *task) {
+  char path[64];
+  long call = -1;
+  unsigned long arguments[4];
+  snprintf(path, sizeof path, "/proc/self/task/%.20s/syscall", task);
+  FILE *file = fopen(path, "r");
+  if (!file) return true;
+  const int read = fscanf(file, "%ld %lx %lx %lx %lx", &call, &arguments[0], &arguments[1],
+                          &arguments[2], &arguments[3]);
+  fclose(file);
+  return read != 5 || call != SYS_futex || arguments[3] != 0; /* the fourth is the timeout */
+}
 
 /* False when the task may be running. Counts how often it went to sleep so far. */
 static bool is_asleep(const char *task, census *census) {
@@ -54,6 +69,7 @@ static bool is_asleep(const char *task, census *census) {
   if (!state || !switches) return false;
   if (strchr("RD", state[8])) return false;
   ++census->tasks;
+  census->can_wake |= can_wake_by_itself(task);
   census->switches += strtoul(switches + 26, NULL, 10);
   return true;
 }
@@ -79,14 +95,14 @@ static bool others_sleep(census *census) {
 
 /* Two looks that found all asleep, and nobody woke between them: at that time nobody was awake who could
  * have woken another. */
-static bool host_is_quiet(bool *has_others) {
+static bool host_is_quiet(bool *can_wake) {
   int waiting = 0;
   for (const waiter *waiter = emu.waiters; waiter; waiter = waiter->next)
     waiting += !waiter->satisfied;
   if (atomic_load(&emu.inside) != waiting) return false;
   census first, second;
   if (!others_sleep(&first) || !others_sleep(&second)) return false;
-  *has_others = second.tasks > 0;
+  *can_wake = second.can_wake;
   return first.tasks == second.tasks && first.switches == second.switches &&
          atomic_load(&emu.inside) == waiting;
 }
@@ -113,9 +129,9 @@ static void pause_us(long us) {
   pthread_mutex_lock(&emu.lock);
 }
 
-static int grace_ms(bool has_others) {
+static int grace_ms(bool can_wake) {
   if (emu.is_shared) return emu.grace_ms ? emu.grace_ms : SHARED_GRACE_MS;
-  if (has_others) return emu.grace_ms ? emu.grace_ms : GRACE_MS;
+  if (can_wake) return emu.grace_ms ? emu.grace_ms : GRACE_MS;
   return 0;
 }
 
@@ -126,8 +142,8 @@ static void lead(const waiter *self) {
   long us = 20;
   satisfy(false);
   while (!self->satisfied) {
-    bool has_others = false;
-    const bool is_quiet = host_is_quiet(&has_others);
+    bool can_wake = false;
+    const bool is_quiet = host_is_quiet(&can_wake);
     const uint64_t now = now_ms();
     if (!is_quiet && now - busy_since < BUSY_MS) {
       if (self->asks && now - began >= QUERY_MS) return;
@@ -147,7 +163,7 @@ static void lead(const waiter *self) {
       continue;
     }
     if (stuck_since == 0) stuck_since = busy_since;
-    if (busy_since - stuck_since >= (uint64_t)grace_ms(has_others))
+    if (busy_since - stuck_since >= (uint64_t)grace_ms(can_wake))
       scheduler_break_deadlock();
     else
       pause_us(1000);

@@ -56,7 +56,8 @@ static lampar_status run(char **argv, lampar_ranks *ranks, lampar_pack *pack, bo
   config.strict = 1;
   config.watchdog_ms = WATCHDOG_MS;
   config.programmatic_launch = programmatic;
-  lampar_status status = lampar_trials_create(ranks, IMAGE_BYTES, &trials);
+  lampar_status status = lampar_ranks_set_world(ranks, world);
+  if (status == LAMPAR_OK) status = lampar_trials_create(ranks, IMAGE_BYTES, &trials);
   if (status == LAMPAR_OK)
     status = lampar_samples_create(dtype, world, SAMPLES, element, &seed, &samples);
   for (int schedule = 1; schedule <= schedules && status == LAMPAR_OK; ++schedule) {
