@@ -53,7 +53,7 @@ static const char rules[] =
     "rule plan\n"
     "  command = LAMPAR_NVRTC_LIBRARY='$nvrtc' '$lampar' build '$spec' -o .. --templates "
     "'$templates'"
-    "$plan_options --prepare\n"
+    " $plan_options --prepare\n"
     "  description = plan $spec\n"
     "  generator = 1\n"
     "  restat = 1\n"
