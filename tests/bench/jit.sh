@@ -33,24 +33,22 @@ eight() {
 }
 
 median() { awk '{ print $1 }' "$1" | sort -n | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'; }
-
-repeat() { # NAME COUNT COMMAND
-  : > "$work/$1"
-  for run in $(seq "$2"); do "$3" >> "$work/$1"; done
-  sed "s/^/$1: /" "$work/$1"
-}
+least() { awk '{ print $1 }' "$1" | sort -n | head -1; }
+row() { printf '%-28s %9.1f %9.1f ms %10s\n' "$1" "$(median "$work/$2")" "$(least "$work/$2")" "$3"; }
 
 echo "$(nproc) cores, $(basename "$spec") for $arch"
-repeat cold 5 cold
-repeat warm 9 once
-repeat eight 5 eight
+for round in 1 2 3 4 5; do
+  cold | tee -a "$work/cold"
+  once | tee -a "$work/warm"
+  once | tee -a "$work/warm"
+  eight | tee -a "$work/eight"
+done
 one=$(median "$work/cold")
 echo
-echo "what                              median     target"
-printf 'cold                         %8.1f ms     3000\n' "$one"
-printf 'warm                         %8.1f ms       20\n' "$(median "$work/warm")"
-printf 'eight processes cold at once %8.1f ms\n' "$(median "$work/eight")"
-awk -v a="$(median "$work/eight")" -v b="$one" 'BEGIN { printf "  over one                   %8.2f        1.30\n", a / b }'
+printf '%-28s %9s %9s    %10s\n' what median least target
+row cold cold 3000
+row warm warm 20
+row 'eight processes cold at once' eight "$(awk -v a="$one" 'BEGIN { printf "%.0f", 1.3 * a }')"
 [ "${2-}" = --peer ] || exit 0
 
 wheels=${WHEELS:-$work/wheels}
@@ -71,10 +69,10 @@ nvcc -DPy_LIMITED_API=0x03090000 -D_GLIBCXX_USE_CXX11_ABI=1 -I$data/cccl/cub -I$
   -DFLASHINFER_ENABLE_FP4_E2M1 -std=c++17 --threads=1 -use_fast_math -Xfatbin=-compress-all --compress-mode=size \
   -DFLASHINFER_ENABLE_F16 -DFLASHINFER_ENABLE_BF16 -DFLASHINFER_ENABLE_FP8_E4M3 -DFLASHINFER_ENABLE_FP8_E5M2 \
   -DNDEBUG -O3 -gencode=arch=compute_90a,code=sm_90a -c $data/csrc/\$1.cu -o $work/\$1.o
-echo "nvcc \$1.cu: \$(((\$(date +%s%N) - start) / 1000000)) ms"
+echo "nvcc \$1.cu: \$(((\$(date +%s%N) - start) / 1000000)) ms, processor time \$(times | tail -1)"
 COMPILE
 start=$(now_ms)
 printf '%s\n' trtllm_allreduce trtllm_allreduce_fusion trtllm_moe_allreduce_fusion |
   xargs -P "$(nproc)" -n 1 sh -e "$work/compile"
 peer=$(($(now_ms) - start))
-printf "nvcc, FlashInfer's module     %8d ms, %.0f times cold\n" "$peer" "$(awk -v a="$peer" -v b="$one" 'BEGIN { print a / b }')"
+printf "nvcc, FlashInfer's module     %9d ms, %.0f times cold\n" "$peer" "$(awk -v a="$peer" -v b="$one" 'BEGIN { print a / b }')"
