@@ -4,8 +4,8 @@
 env -i HOME=/h LAMPAR_STRICT=1 "$LAMPAR" env > env.txt
 grep -Eq '^LAMPAR_STRICT +set +1$' env.txt || fail "$(cat env.txt)"
 grep -Eq '^LAMPAR_DISABLE +default +-$' env.txt || fail "$(cat env.txt)"
-for name in $(sed -n 's/^| `\(LAMPAR_[A-Z_]*\)` .*/\1/p' "$LAMPAR_SOURCE/README.md"); do
-  grep -q "^$name " env.txt || fail "$name of the README is not listed"
+for name in $(sed -n 's/^| `\(LAMPAR_[A-Z_]*\)` .*/\1/p' "$LAMPAR_SOURCE/runtime/docs/operators.md" | grep -v REASON); do
+  grep -q "^$name " env.txt || fail "$name of operators.md is not listed"
 done
 refused '^lampar env: x: env takes no argument' "$LAMPAR" env x
 
