@@ -91,8 +91,9 @@ static void report_warps(bool polling, unsigned *lines, unsigned *left_out) {
 }
 
 void report_deadlock(bool is_final) {
-  fprintf(stderr, is_final ? "lampar-emu: no progress is possible:\n"
-                           : "lampar-emu: nothing can run; the clock moves on to end bounded waits:\n");
+  fprintf(stderr, is_final
+                      ? "lampar-emu: no progress is possible:\n"
+                      : "lampar-emu: nothing can run; the clock moves on to end bounded waits:\n");
   unsigned lines = 0, left_out = 0;
   report_warps(true, &lines, &left_out);
   report_warps(false, &lines, &left_out);

@@ -26,13 +26,14 @@ static size_t warp_count, warp_capacity;
 static grid *grids;
 static work *ready, *collectives;
 
-/* How this stretch of the run behaves. Drawn anew each time the devices start: some mistakes show only
- * when stores are very late, others when one device is slow. */
+/* How this stretch of the run behaves. Drawn anew each time the devices start: some mistakes show
+ * only when stores are very late, others when one device is slow. */
 static struct {
-  uint32_t switches;  /* one in so many accesses */
-  uint32_t performs;  /* a buffer is looked at every so many steps; 0: only when nothing else moves */
-  uint32_t starts;    /* a ready work or block starts every so many steps */
-  int slow_device;    /* -1: none */
+  uint32_t switches; /* one in so many accesses */
+  uint32_t
+      performs;    /* a buffer is looked at every so many steps; 0: only when nothing else moves */
+  uint32_t starts; /* a ready work or block starts every so many steps */
+  int slow_device; /* -1: none */
 } pace;
 
 static uint32_t below(uint32_t count) {
@@ -80,7 +81,8 @@ void lane_may_switch(void) {
 
 static void *stack_take(void) {
   if (!free_stacks) {
-    /* An odd number of cache lines apart: their tops would else all share a few sets of the cache. */
+    /* An odd number of cache lines apart: their tops would else all share a few sets of the cache.
+     */
     enum { COUNT = 64, STRIDE = FIBER_STACK_BYTES + 5 * 64 };
     char *many = mmap(NULL, (size_t)COUNT * STRIDE, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -157,7 +159,8 @@ static void block_start(grid *grid) {
     warp *warp = &started->warps[w];
     warp->block = started;
     warp->index = w;
-    warp->lane_count = threads - w * WARP_LANES < WARP_LANES ? threads - w * WARP_LANES : WARP_LANES;
+    warp->lane_count =
+        threads - w * WARP_LANES < WARP_LANES ? threads - w * WARP_LANES : WARP_LANES;
     if (warp_count == warp_capacity) {
       warp_capacity = warp_capacity ? 2 * warp_capacity : 64;
       warps = require(realloc(warps, warp_capacity * sizeof(struct warp *)));
@@ -277,9 +280,9 @@ void lane_fail(int error, const char *format, ...) {
   const struct CUfunc_st *function = block->grid->work->task.kernel.function;
   va_list arguments;
   va_start(arguments, format);
-  fprintf(stderr, "lampar-emu: device %d, %s, block %u, warp %u, lane %u: ",
-          block->grid->work->task.device, function_name(function), block->index,
-          running->warp->index, running->index);
+  fprintf(stderr,
+          "lampar-emu: device %d, %s, block %u, warp %u, lane %u: ", block->grid->work->task.device,
+          function_name(function), block->index, running->warp->index, running->index);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);
@@ -326,8 +329,7 @@ static void copy_run(const task *task) {
 }
 
 static void fill_run(const task *task) {
-  for (size_t i = 0; i < task->fill.words; ++i)
-    ((uint32_t *)task->fill.at)[i] = task->fill.value;
+  for (size_t i = 0; i < task->fill.words; ++i) ((uint32_t *)task->fill.at)[i] = task->fill.value;
   memory_changed_range(task->fill.at, task->fill.words * 4);
 }
 
@@ -472,8 +474,8 @@ void scheduler_look_again(void) {
   wake_polling(0);
 }
 
-/* A kernel looks at its clock every 256 rounds, and needs two looks: at the start of its wait, and after
- * its bound. The leap is longer than any bound. */
+/* A kernel looks at its clock every 256 rounds, and needs two looks: at the start of its wait, and
+ * after its bound. The leap is longer than any bound. */
 void scheduler_break_deadlock(void) {
   enum { ROUNDS = 300, LEAPS = 3 };
   static const uint64_t leap_ns = 1ull << 53;

@@ -1,13 +1,14 @@
 /* Host threads that wait, and when the devices run.
  *
- * Enqueueing never runs anything. The devices run when the host is quiet: every thread of the process
- * either waits in here or is asleep in the kernel of the operating system. Then all that the host will
- * enqueue is enqueued, whichever thread was faster, and what the devices do depends on that and on the
- * seed alone. One of the waiting threads, the leader, finds out that the host is quiet and runs them.
+ * Enqueueing never runs anything. The devices run when the host is quiet: every thread of the
+ * process either waits in here or is asleep in the kernel of the operating system. Then all that
+ * the host will enqueue is enqueued, whichever thread was faster, and what the devices do depends
+ * on that and on the seed alone. One of the waiting threads, the leader, finds out that the host is
+ * quiet and runs them.
  *
- * So the same seed gives the same run when: there is one process; each device's streams are made and
- * used by one thread; no thread sleeps for a while and then goes on by itself. Otherwise runs differ,
- * but nothing is wrong with them. */
+ * So the same seed gives the same run when: there is one process; each device's streams are made
+ * and used by one thread; no thread sleeps for a while and then goes on by itself. Otherwise runs
+ * differ, but nothing is wrong with them. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +27,8 @@ enum {
   GRACE_MS = 100,          /* until threads that could wake by themselves are taken to sleep on */
   SHARED_GRACE_MS = 30000, /* the same when other processes take part */
   BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices for ever */
-  QUERY_MS = 100,          /* the longest that a query takes when the host is not quiet */
+  VAIN_QUERIES = 50, /* in a row, that count as a grace: a host that polls has a clock of its own */
+  QUERY_MS = 100,    /* the longest that a query takes when the host is not quiet */
 };
 
 static uint64_t now_ms(void) {
@@ -93,8 +95,8 @@ static bool others_sleep(census *census) {
   return all;
 }
 
-/* Two looks that found all asleep, and nobody woke between them: at that time nobody was awake who could
- * have woken another. */
+/* Two looks that found all asleep, and nobody woke between them: at that time nobody was awake who
+ * could have woken another. */
 static bool host_is_quiet(bool *can_wake) {
   int waiting = 0;
   for (const waiter *waiter = emu.waiters; waiter; waiter = waiter->next)
@@ -158,21 +160,24 @@ static void lead(const waiter *self) {
     const bool has_changed = scheduler_run();
     busy_since = now_ms();
     us = 20;
-    if (satisfy(true) || has_arrived || has_changed || !is_quiet) {
+    const bool stands_still = !has_arrived && !has_changed && is_quiet;
+    const bool let_go = satisfy(true);
+    if (stands_still && let_go && ++emu.vain_queries == VAIN_QUERIES) scheduler_break_deadlock();
+    if (!stands_still || emu.vain_queries >= VAIN_QUERIES) emu.vain_queries = 0;
+    if (let_go || !stands_still) {
       stuck_since = 0;
       continue;
     }
     if (stuck_since == 0) stuck_since = busy_since;
-    if (busy_since - stuck_since >= (uint64_t)grace_ms(can_wake))
-      scheduler_break_deadlock();
-    else
-      pause_us(1000);
+    if (busy_since - stuck_since >= (uint64_t)grace_ms(can_wake)) scheduler_break_deadlock();
+    else pause_us(1000);
   }
 }
 
 int machine_wait(work *waited, bool asks) {
   if (waited->is_done) return emu.devices[waited->task.device].error;
-  waiter self = {.next = emu.waiters, .work = waited, .asks = asks, .task = (int)syscall(SYS_gettid)};
+  waiter self = {
+      .next = emu.waiters, .work = waited, .asks = asks, .task = (int)syscall(SYS_gettid)};
   emu.waiters = &self;
   while (!self.satisfied) {
     if (emu.has_leader) {

@@ -1,11 +1,12 @@
 #!/bin/sh
 # A check that cannot fail proves nothing. Each mutation below breaks the protocol in a scratch copy of the
-# templates; the emulated device has to find it within the schedules that CI runs, with the report it
-# names. The copy that is not mutated has to pass.
-#   mutations.sh LAMPAR PROTOCOL_TEST TEMPLATES SPEC OUT [NAME...]
+# templates or of the runtime; the emulated device has to find it within the schedules that CI runs, with
+# the report it names. The copy that is not mutated has to pass.
+#   mutations.sh LAMPAR PROTOCOL_TEST SOURCE_FOLDER PACK OUT [NAME...]
 set -u
-lampar=$1 test=$2 templates=$3 spec=$4 out=$5
+lampar=$1 test=$2 source=$3 pack=$4 out=$5
 shift 5
+templates=$source/templates spec=$source/tests/emu/small.lua
 wanted=$*
 schedules=6
 failures=0
@@ -46,7 +47,7 @@ mutate() {
 }
 
 kernel=oneshot.cu.in
-missing='waited in vain for rank'
+missing='waited in vain for rank|nothing came from the ranks'
 wrong='wrong sum|sum is wrong'
 
 mutate none '' plain $kernel ''
@@ -71,5 +72,42 @@ mutate idle-lanes-poll "$missing" plain $kernel '/if \(!use.place.active\) retur
 mutate no-dependency-wait "$wrong|$missing" programmatic $kernel '/^  wait_for_previous_grid\(\);/d'
 mutate consumer-reads-early "$wrong|$missing" programmatic $kernel \
   '/^  wait_for_previous_grid\(\);/d; s/^  const unsigned half = /  wait_for_previous_grid();\n&/'
+
+# The runtime gives every group of a device the first one's workspace.
+name=shared-workspace
+case " $wanted " in
+"  " | *" $name "*)
+  scratch=$out/$name
+  rm -rf "$scratch"
+  mkdir -p "$scratch"
+  cp -r "$source/runtime" "$source/generator" "$scratch"
+  sed -i -E 's/driver->memory_alloc\(&workspace->base, workspace->bytes\)/shared(driver, workspace)/
+    s/^lampar_status lampar_workspace_open\(/static int shared(const lampar_driver *driver, lampar_workspace *workspace) {\
+  static lampar_device_pointer base[16];\
+  int device, result = 0;\
+  driver->context_device(\&device);\
+  if (base[device] == 0) result = driver->memory_alloc(\&base[device], 2 * workspace->bytes);\
+  workspace->base = base[device];\
+  return result;\
+}\
+&/' "$scratch/runtime/workspace.c"
+  if cmp -s "$source/runtime/workspace.c" "$scratch/runtime/workspace.c" ||
+    ! "${CC:-cc}" -std=c17 -D_GNU_SOURCE -O1 -I"$scratch/runtime" -I"$scratch/runtime/include" \
+      -I"$scratch/generator" "$scratch"/runtime/*.c "$scratch/generator/ranks.c" \
+      "$source/tests/emu/ranks_test.c" -o "$scratch/ranks_test" -ldl -lpthread \
+      2>"$scratch/build.txt"; then
+    echo "$name: FAILED: the mutation does not apply"
+    cat "$scratch/build.txt"
+    failures=$((failures + 1))
+  elif "$scratch/ranks_test" "$pack" two-groups >"$scratch/report.txt" 2>&1 ||
+    ! grep -qE "$wrong|$missing" "$scratch/report.txt"; then
+    echo "$name: FAILED: not found"
+    tail -n 20 "$scratch/report.txt"
+    failures=$((failures + 1))
+  else
+    echo "$name: found: $(grep -E -m 1 "$wrong|$missing" "$scratch/report.txt" | cut -c 1-160)"
+  fi
+  ;;
+esac
 
 [ $failures -eq 0 ]

@@ -1,8 +1,8 @@
-/* Calls in a row on the emulated device, under many schedules: sizes alternate, so that every mailbox is
- * used many times by straight and looping kernels; some inputs are full of the sentinel's bits; some
- * calls read what the call before wrote. Every byte is compared with the exact sum.
- *   protocol_test PACK WORLD DTYPE HIDDEN ROWS SCHEDULES [programmatic]
- * Exit status: 0 right, 1 found something. */
+/* Calls in a row on the emulated device, under many schedules: sizes alternate, so that every
+ * mailbox is used many times by straight and looping kernels; some inputs are full of the
+ * sentinel's bits; some calls read what the call before wrote. Every byte is compared with the
+ * exact sum. protocol_test PACK WORLD DTYPE HIDDEN ROWS SCHEDULES [programmatic] Exit status: 0
+ * right, 1 found something. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ enum { SAMPLES = 40000, IMAGE_BYTES = 4 << 20, ROUNDS = 3, CALLS_MAX = 64, WATCH
 
 /* Numbers, and in every fifth place the sentinel's bits. */
 static uint32_t element(uint32_t dtype, int rank, size_t index, const void *user) {
-  if (index / 2 % 5 == (size_t)rank % 5) return lampar_dtype_bytes(dtype) == 2 ? 0xffff : 0xffffffff;
+  if (index / 2 % 5 == (size_t)rank % 5)
+    return lampar_dtype_bytes(dtype) == 2 ? 0xffff : 0xffffffff;
   return lampar_sample_finite(dtype, rank, index, user);
 }
 
@@ -22,19 +23,27 @@ static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_
   size_t count = 0;
   for (int round = 0; round < ROUNDS; ++round) {
     for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; ++i) {
-      calls[count] = (lampar_trial_call){.dtype = dtype, .rows = row_counts[i], .row_length = hidden,
-                                         .first = count * 131};
+      calls[count] = (lampar_trial_call){
+          .dtype = dtype, .rows = row_counts[i], .row_length = hidden, .first = count * 131};
       ++count;
       if (i % 2) continue;
       calls[count] = calls[count - 1];
       calls[count++].chained = true;
     }
     const uint64_t odd = rows * hidden / 2 + 5;
-    calls[count] = (lampar_trial_call){.dtype = dtype, .rows = 1, .row_length = odd,
-                                       .first = count * 131, .input_shift = 1, .output_shift = 3};
+    calls[count] = (lampar_trial_call){.dtype = dtype,
+                                       .rows = 1,
+                                       .row_length = odd,
+                                       .first = count * 131,
+                                       .input_shift = 1,
+                                       .output_shift = 3};
     ++count;
-    calls[count] = (lampar_trial_call){.dtype = dtype, .rows = 2, .row_length = 333,
-                                       .first = count * 131, .gap = 7, .in_place = true};
+    calls[count] = (lampar_trial_call){.dtype = dtype,
+                                       .rows = 2,
+                                       .row_length = 333,
+                                       .first = count * 131,
+                                       .gap = 7,
+                                       .in_place = true};
     ++count;
   }
   return count;
