@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
 #include "trial.h"
 
 enum { SAMPLES = 40000, IMAGE_BYTES = 4 << 20, ROUNDS = 3, CALLS_MAX = 64, WATCHDOG_MS = 1000 };
@@ -49,6 +50,22 @@ static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_
   return count;
 }
 
+/* Steps that the devices made so far. The emulated device's clock for events counts them. */
+static lampar_status steps(const lampar_rank *rank, double *count) {
+  const lampar_driver *driver = rank->driver;
+  struct CUevent_st *start, *end;
+  float ms;
+  LAMPAR_TRY(lampar_driver_check(driver, driver->context_set_current(rank->context), "context"));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->event_create(&start, 0), "cuEventCreate"));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->event_create(&end, 0), "cuEventCreate"));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->event_record(end, rank->stream[0]), "record"));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->event_elapsed(&ms, start, end), "elapsed"));
+  *count = (double)ms * 1e6;
+  driver->event_destroy(start);
+  driver->event_destroy(end);
+  return LAMPAR_OK;
+}
+
 static lampar_status run(char **argv, lampar_ranks *ranks, lampar_pack *pack, bool programmatic) {
   const int world = atoi(argv[2]), schedules = atoi(argv[6]);
   const uint64_t hidden = strtoull(argv[4], NULL, 10), rows = strtoull(argv[5], NULL, 10);
@@ -83,8 +100,11 @@ static lampar_status run(char **argv, lampar_ranks *ranks, lampar_pack *pack, bo
     const lampar_status closed = lampar_ranks_close_group(ranks);
     if (status == LAMPAR_OK) status = closed;
   }
+  double made = 0;
+  if (status == LAMPAR_OK) status = steps(lampar_ranks_at(ranks, 0), &made);
   if (status == LAMPAR_OK)
-    printf("%s: %d ranks, %d schedules of %zu calls: right\n", argv[3], world, schedules, count);
+    printf("%s: %d ranks, %d schedules of %zu calls: right, in %.0f steps\n", argv[3], world,
+           schedules, count, made);
   lampar_samples_destroy(&samples);
   lampar_trials_destroy(trials);
   return status;
