@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "doctor.h"
+#include "environment.h"
 #include "kernels.h"
 #include "lampar/lampar_jit.h"
 #include "pack_read.h"
@@ -54,8 +55,8 @@ typedef struct totals {
 static void look_at_pair(lampar_diagnosis *diagnosis, lampar_machine *machine, int a, int b,
                          lampar_pack *pack, totals *all) {
   link_facts there = {0}, back = {0};
-  const lampar_rank *const from = lampar_ranks_at(machine->ranks, a), *const to = lampar_ranks_at(
-                                                                          machine->ranks, b);
+  const lampar_rank *const from = lampar_ranks_at(machine->ranks, a);
+  const lampar_rank *const to = lampar_ranks_at(machine->ranks, b);
   const char *result = "not tried";
   lampar_status status = read_link(from, to, &there);
   if (status == LAMPAR_OK) status = read_link(to, from, &back);
@@ -72,7 +73,13 @@ static void look_at_pair(lampar_diagnosis *diagnosis, lampar_machine *machine, i
         "in a virtual machine or container let the GPUs see each other (IOMMU and ACS "
         "off, one IPC namespace); groups with this pair go to NCCL",
         "%d-%d: no peer access", a, b);
-  else if (pack != NULL) {
+  else if (pack != NULL && pack->header->needs_nvlink && !nvlink) {
+    status = LAMPAR_ERROR_NO_KERNEL;
+    lampar_diagnosis_add(
+        diagnosis, LAMPAR_FINDING_PROBLEM, "links",
+        "build the pack with topology = { link = \"any\" }, or use GPUs with NVLink",
+        "%d-%d: no NVLink, which %s asks for", a, b, lampar_pack_name(pack));
+  } else if (pack != NULL) {
     ++all->tried;
     status = lampar_doctor_try_group(machine, 1u << a | 1u << b, pack);
     result = status == LAMPAR_OK ? "right" : "failed";
@@ -127,12 +134,15 @@ void lampar_doctor_links(lampar_diagnosis *diagnosis, lampar_pack *given, lampar
   }
   lampar_pack *made = NULL;
   totals all = {0};
+  const bool is_disabled =
+      lampar_variable_is_set(LAMPAR_VARIABLE_DISABLE); /* no group uses kernels */
   bool told = false;
   for (int a = 0; a < machine->gpu_count; ++a) {
     lampar_pack *pack = NULL;
     machine->works[a] |= 1u << a;
     if (machine->arch[a] == 0) continue;
-    if (choose_pack(given, machine->capability[a], machine->arch[a], &made, &pack) != LAMPAR_OK &&
+    if (!is_disabled &&
+        choose_pack(given, machine->capability[a], machine->arch[a], &made, &pack) != LAMPAR_OK &&
         !told) {
       lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "links",
                            "give a PACK with kernels for two ranks, or make NVRTC available",

@@ -49,6 +49,7 @@ doctor 1 LAMPAR_EMU_DEVICES=2 LAMPAR_EMU_P2P=0 "$LAMPAR" doctor
 says '^links +PROBLEM +0-1: no peer access'
 doctor 1 LAMPAR_EMU_DEVICES=2 LAMPAR_DISABLE=1 "$LAMPAR" doctor
 says 'LAMPAR_DISABLE=1: every call goes to NCCL'
+says '^links +ok +1 pairs, 1 by NVLink, 0 tried'
 
 cat > pack.lua <<'SPEC'
 return spec { name = "pack", arch = { "emu" }, world = { 2, 4 }, dtype = { "bf16" }, hidden = { 64 }, rows = 4 }
