@@ -96,7 +96,7 @@ int cuDeviceGetName(char *name, int bytes, int device) {
 int cuDeviceGetUuid_v2(lampar_uuid *uuid, int device) {
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   memcpy(uuid->bytes, "lampar-emulated", 15);
-  uuid->bytes[15] = (char)device;
+  uuid->bytes[15] = (char)emu.devices[device].number;
   return CUDA_SUCCESS;
 }
 

@@ -24,8 +24,9 @@ typedef struct CUctx_st {
 
 typedef struct device {
   context primary;
-  int error;        /* not 0: a kernel failed; every later call on the device returns it */
-  uint32_t peers;   /* bit d: access to the memory of device d is enabled */
+  int number;     /* of the machine\'s devices; CUDA_VISIBLE_DEVICES may choose and reorder them */
+  int error;      /* not 0: a kernel failed; every later call on the device returns it */
+  uint32_t peers; /* bit d: access to the memory of device d is enabled */
   unsigned streams; /* made so far */
   struct CUstream_st *default_stream;
 } device;
@@ -55,7 +56,8 @@ typedef struct machine {
 
   atomic_int inside; /* threads within an entry point */
   bool has_leader;
-  unsigned vain_queries; /* in a row */
+  uint64_t still_since;  /* ms; 0: the devices can do something */
+  unsigned vain_queries; /* since then */
   waiter *waiters;
   work *arrived; /* enqueued since the device last ran */
 } machine;

@@ -116,7 +116,7 @@ int ncclCommInitRank(struct ncclComm **result, int world, lampar_nccl_id id, int
   *comm = (struct ncclComm){.meeting = meeting, .world = world, .rank = rank, .device = device};
   meeting_rank *own = &meeting->ranks[rank];
   own->process = getpid();
-  own->device = device;
+  own->device = emu.devices[device].number;
   atomic_store(&own->joined, 1);
   if (group_depth > 0) {
     comm->next_joining = joining;

@@ -137,10 +137,23 @@ static int grace_ms(bool can_wake) {
   return 0;
 }
 
+/* The devices stand still: whether they will for ever. Threads that only ask count as a host with a
+ * clock of its own, unless another process may come. */
+static bool is_deadlock(uint64_t now, bool can_wake, bool let_go) {
+  if (emu.still_since == 0) emu.still_since = now;
+  if (let_go && !emu.is_shared) return ++emu.vain_queries == VAIN_QUERIES;
+  return now - emu.still_since >= (uint64_t)grace_ms(can_wake);
+}
+
+static void devices_move(void) {
+  emu.still_since = 0;
+  emu.vain_queries = 0;
+}
+
 /* Runs the devices until `self` may go on, or until it is a query that has waited long enough. */
 static void lead(const waiter *self) {
   const uint64_t began = now_ms();
-  uint64_t busy_since = began, stuck_since = 0;
+  uint64_t busy_since = began;
   long us = 20;
   satisfy(false);
   while (!self->satisfied) {
@@ -151,7 +164,6 @@ static void lead(const waiter *self) {
       if (self->asks && now - began >= QUERY_MS) return;
       pause_us(us);
       if (us < 500) us += us / 4;
-      stuck_since = 0;
       satisfy(false); /* somebody new may wait for what is over */
       continue;
     }
@@ -162,15 +174,14 @@ static void lead(const waiter *self) {
     us = 20;
     const bool stands_still = !has_arrived && !has_changed && is_quiet;
     const bool let_go = satisfy(true);
-    if (stands_still && let_go && ++emu.vain_queries == VAIN_QUERIES) scheduler_break_deadlock();
-    if (!stands_still || emu.vain_queries >= VAIN_QUERIES) emu.vain_queries = 0;
-    if (let_go || !stands_still) {
-      stuck_since = 0;
-      continue;
+    if (!stands_still) {
+      devices_move();
+    } else if (is_deadlock(busy_since, can_wake, let_go)) {
+      scheduler_break_deadlock();
+      devices_move();
+    } else if (!let_go) {
+      pause_us(1000);
     }
-    if (stuck_since == 0) stuck_since = busy_since;
-    if (busy_since - stuck_since >= (uint64_t)grace_ms(can_wake)) scheduler_break_deadlock();
-    else pause_us(1000);
   }
 }
 
