@@ -69,7 +69,9 @@ nvcc -DPy_LIMITED_API=0x03090000 -D_GLIBCXX_USE_CXX11_ABI=1 -I$data/cccl/cub -I$
   -DFLASHINFER_ENABLE_FP4_E2M1 -std=c++17 --threads=1 -use_fast_math -Xfatbin=-compress-all --compress-mode=size \
   -DFLASHINFER_ENABLE_F16 -DFLASHINFER_ENABLE_BF16 -DFLASHINFER_ENABLE_FP8_E4M3 -DFLASHINFER_ENABLE_FP8_E5M2 \
   -DNDEBUG -O3 -gencode=arch=compute_90a,code=sm_90a -c $data/csrc/\$1.cu -o $work/\$1.o
-echo "nvcc \$1.cu: \$(((\$(date +%s%N) - start) / 1000000)) ms, processor time \$(times | tail -1)"
+end=\$(date +%s%N)
+times > $work/\$1.times
+echo "nvcc \$1.cu: \$(((end - start) / 1000000)) ms, processor time \$(tail -1 $work/\$1.times)"
 COMPILE
 start=$(now_ms)
 printf '%s\n' trtllm_allreduce trtllm_allreduce_fusion trtllm_moe_allreduce_fusion |
