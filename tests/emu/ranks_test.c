@@ -3,10 +3,13 @@
  * right ranks_test PACK nccl-alone    one rank goes to NCCL by itself; exit 0: every rank gets its
  * report ranks_test PACK other-rows    one rank calls with other rows; exit 0: the others name it
  *   ranks_test PACK fallback      calls that no kernel takes; exit 0: NCCL's sums are right
- * Inputs are constants, so that a sum is one number. */
+ *   ranks_test PACK processes     two ranks, a process each; exit 0: kernels' and NCCL's sums are
+ * right Inputs are constants, so that a sum is one number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "ranks.h"
@@ -219,6 +222,66 @@ static lampar_status fallback(lampar_rank *rank, void *user) {
   return LAMPAR_OK;
 }
 
+/* Kernels over memory of the other process, then NCCL. */
+static lampar_status across_processes(lampar_rank *rank, void *user) {
+  lampar_pack *pack = user;
+  lampar_group *group = NULL;
+  struct CUstream_st *stream = rank->stream[0];
+  const uint64_t rows[] = {ROWS, 1, 100 * ROWS};
+  lampar_group_config config = config_of(0);
+  LAMPAR_TRY(lampar_group_create(&group, rank->comm, &pack, 1, &config));
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+    buffer buffer = {0};
+    LAMPAR_TRY(buffer_open(&buffer, rank, rows[i] * HIDDEN, (float)(rank->rank + 1), stream));
+    const lampar_call call = call_of(&buffer, rows[i]);
+    for (int k = 0; k < CALLS; ++k) LAMPAR_TRY(lampar_all_reduce(group, &call, stream));
+    LAMPAR_TRY(buffer_check(&buffer, rank, 3, stream));
+    buffer_close(&buffer, rank);
+  }
+  lampar_stats stats = LAMPAR_STATS_INIT;
+  LAMPAR_TRY(lampar_group_stats(group, &stats));
+  if (stats.kernel_calls != 2 * CALLS)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "rank %d: %llu calls by kernels", rank->rank,
+                       (unsigned long long)stats.kernel_calls);
+  return lampar_group_destroy(group);
+}
+
+static lampar_status run_process(int rank, const char *pack_path, const int *ends) {
+  lampar_pack *pack = NULL;
+  lampar_ranks *ranks = NULL;
+  lampar_nccl nccl;
+  lampar_nccl_id id;
+  lampar_status status = lampar_pack_open(pack_path, &pack);
+  if (status == LAMPAR_OK) status = lampar_ranks_create(rank, 1, rank, &ranks);
+  if (status == LAMPAR_OK) status = lampar_nccl_open(&nccl);
+  if (status == LAMPAR_OK && rank == 0)
+    status = lampar_nccl_check(&nccl, nccl.unique_id(&id), "ncclGetUniqueId");
+  if (status == LAMPAR_OK) {
+    const bool passed = rank == 0 ? write(ends[1], &id, sizeof id) == sizeof id
+                                  : read(ends[0], &id, sizeof id) == sizeof id;
+    if (!passed) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "the id was not passed on");
+  }
+  if (status == LAMPAR_OK) status = lampar_ranks_set_world(ranks, 2);
+  if (status == LAMPAR_OK) status = lampar_ranks_connect(ranks, &id);
+  if (status == LAMPAR_OK) status = lampar_ranks_run(ranks, across_processes, pack);
+  if (status != LAMPAR_OK) printf("rank %d: %s\n", rank, lampar_last_error());
+  if (ranks) lampar_ranks_disconnect(ranks);
+  lampar_ranks_destroy(ranks);
+  lampar_pack_close(pack);
+  return status;
+}
+
+static lampar_status run_processes(const char *pack_path) {
+  int ends[2], status;
+  if (pipe(ends) != 0) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no pipe");
+  const pid_t child = fork();
+  if (child < 0) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no process");
+  if (child == 0) exit(run_process(1, pack_path, ends) != LAMPAR_OK);
+  LAMPAR_TRY(run_process(0, pack_path, ends));
+  if (waitpid(child, &status, 0) == child && status == 0) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "the other process failed");
+}
+
 static lampar_status run(const char *what, lampar_ranks *ranks, lampar_pack *pack) {
   LAMPAR_TRY(lampar_ranks_set_world(ranks, WORLD));
   if (strcmp(what, "two-groups") == 0) return run_two_groups(ranks, pack);
@@ -237,9 +300,10 @@ int main(int argc, char **argv) {
   lampar_pack *pack = NULL;
   lampar_ranks *ranks = NULL;
   setenv("LAMPAR_DEVICE", "emu", 1);
-  lampar_status status = lampar_pack_open(argv[1], &pack);
-  if (status == LAMPAR_OK) status = lampar_ranks_create(0, WORLD, 0, &ranks);
-  if (status == LAMPAR_OK) status = run(argv[2], ranks, pack);
+  const bool is_forked = strcmp(argv[2], "processes") == 0; /* before there is a thread */
+  lampar_status status = is_forked ? run_processes(argv[1]) : lampar_pack_open(argv[1], &pack);
+  if (status == LAMPAR_OK && !is_forked) status = lampar_ranks_create(0, WORLD, 0, &ranks);
+  if (status == LAMPAR_OK && !is_forked) status = run(argv[2], ranks, pack);
   printf("%s: %s\n", argv[2], status == LAMPAR_OK ? "right" : lampar_last_error());
   if (ranks) lampar_ranks_disconnect(ranks);
   lampar_ranks_destroy(ranks);
