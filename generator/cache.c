@@ -1,5 +1,5 @@
 /* FOLDER/v1/ab/KEY-BUILD is an entry, both digests in hexadecimal, ab the first two digits;
- * KEY-BUILD.claim is a claim, NUMBER.tmp an entry on its way. */
+ * NUMBER.tmp beside it an entry on its way; v1/claims/KEY-BUILD a claim. */
 #include "cache.h"
 
 #include <dirent.h>
@@ -113,13 +113,18 @@ static size_t name_folder(const lampar_cache_key *key, char name[NAME_BYTES]) {
   return (size_t)snprintf(name, NAME_BYTES, "v%d/%02x/", LAMPAR_CACHE_FORMAT, key->digest[0]);
 }
 
-static void name_entry(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
-                       const char *suffix, char name[NAME_BYTES]) {
+/* Behind the `used` characters of its folder. */
+static void add_name(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
+                     size_t used, char name[NAME_BYTES]) {
   char key_hex[LAMPAR_DIGEST_HEX], build_hex[LAMPAR_DIGEST_HEX];
   lampar_digest_hex(key->digest, key_hex);
   lampar_digest_hex(build, build_hex);
-  const size_t used = name_folder(key, name);
-  snprintf(name + used, NAME_BYTES - used, "%s-%s%s", key_hex, build_hex, suffix);
+  snprintf(name + used, NAME_BYTES - used, "%s-%s", key_hex, build_hex);
+}
+
+static void name_entry(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
+                       char name[NAME_BYTES]) {
+  add_name(key, build, name_folder(key, name), name);
 }
 
 /* The entry of whatever build, the greatest name of several, so that the choice is always the same.
@@ -167,7 +172,7 @@ static const char *read_bytes(int file, char **bytes, size_t *size) {
 static bool find_in(const lampar_cache *cache, const folder *from, const lampar_cache_key *key,
                     const uint8_t *build, bool is_quiet, lampar_cache_code *code) {
   char name[NAME_BYTES];
-  if (build != NULL) name_entry(key, build, "", name);
+  if (build != NULL) name_entry(key, build, name);
   else if (!name_any_entry(from, key, name)) return false;
   const int file = openat(from->file, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return false;
@@ -206,16 +211,16 @@ static void warn_unwritable(lampar_cache *cache, const char *name, int cause) {
 }
 
 /* Opens a file that must be new, after its folders; 0 or the errno of what failed. */
-static int create(const folder *to, const lampar_cache_key *key, const char *name, int *file) {
+static int create(const folder *to, const char *name, int *file) {
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   *file = openat(to->file, name, flags, 0600);
   if (*file >= 0) return 0;
   if (errno != ENOENT) return errno;
-  char below[NAME_BYTES], version[8];
-  name_folder(key, below);
-  snprintf(version, sizeof version, "v%d", LAMPAR_CACHE_FORMAT);
-  if (mkdirat(to->file, version, 0700) != 0 && errno != EEXIST) return errno;
-  if (mkdirat(to->file, below, 0700) != 0 && errno != EEXIST) return errno;
+  char above[NAME_BYTES];
+  for (const char *slash = name; (slash = strchr(slash, '/')) != NULL; ++slash) {
+    snprintf(above, sizeof above, "%.*s", (int)(slash - name), name);
+    if (mkdirat(to->file, above, 0700) != 0 && errno != EEXIST) return errno;
+  }
   *file = openat(to->file, name, flags, 0600);
   return *file >= 0 ? 0 : errno;
 }
@@ -241,7 +246,7 @@ static int write_entry(const folder *to, const lampar_cache_key *key, const char
   const size_t used = name_folder(key, temporary);
   snprintf(temporary + used, sizeof temporary - used, "%016llx.tmp", (unsigned long long)number);
   int file;
-  int cause = create(to, key, temporary, &file);
+  int cause = create(to, temporary, &file);
   if (cause != 0) return cause;
   cause = write_all(file, entry, size);
   if (close(file) != 0 && cause == 0) cause = errno;
@@ -256,7 +261,7 @@ void lampar_cache_store(lampar_cache *cache, const lampar_cache_key *key,
   if (to == NULL) return;
   char name[NAME_BYTES], *entry = NULL;
   size_t size;
-  name_entry(key, code->build, "", name);
+  name_entry(key, code->build, name);
   const int cause = lampar_cache_entry_make(key, code, &entry, &size) == LAMPAR_OK
                         ? write_entry(to, key, name, entry, size)
                         : ENOMEM;
@@ -266,20 +271,31 @@ void lampar_cache_store(lampar_cache *cache, const lampar_cache_key *key,
 
 /* ---- claims ---- */
 
+static void name_claim(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
+                       char name[NAME_BYTES]) {
+  add_name(key, build, (size_t)snprintf(name, NAME_BYTES, "v%d/claims/", LAMPAR_CACHE_FORMAT),
+           name);
+}
+
+static bool is_fresh(int file, const char *name) {
+  struct stat facts;
+  struct timespec now;
+  if (fstatat(file, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const long age = (long)(now.tv_sec - facts.st_mtim.tv_sec);
+  return age <= CLAIM_SECONDS && age >= -CLAIM_SECONDS;
+}
+
 bool lampar_cache_claim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build) {
   const folder *const to = written(cache);
   if (to == NULL) return true;
   char name[NAME_BYTES];
   int file;
-  name_entry(key, build, ".claim", name);
-  const int cause = create(to, key, name, &file);
+  name_claim(key, build, name);
+  const int cause = create(to, name, &file);
   if (cause == 0) close(file);
-  struct stat facts;
-  struct timespec now;
-  if (cause != EEXIST || fstatat(to->file, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) return true;
-  clock_gettime(CLOCK_REALTIME, &now);
-  const long age = (long)(now.tv_sec - facts.st_mtim.tv_sec);
-  if (age <= CLAIM_SECONDS && age >= -CLAIM_SECONDS) return false;
+  if (cause != EEXIST) return true;
+  if (is_fresh(to->file, name)) return false;
   /* Renewed, so that not all that wait take it over at once. */
   utimensat(to->file, name, NULL, AT_SYMLINK_NOFOLLOW);
   return true;
@@ -289,6 +305,24 @@ void lampar_cache_unclaim(lampar_cache *cache, const lampar_cache_key *key, cons
   const folder *const to = written(cache);
   if (to == NULL) return;
   char name[NAME_BYTES];
-  name_entry(key, build, ".claim", name);
+  name_claim(key, build, name);
   unlinkat(to->file, name, 0);
+}
+
+size_t lampar_cache_claims(lampar_cache *cache) {
+  const folder *const to = written(cache);
+  if (to == NULL) return 0;
+  char name[NAME_BYTES];
+  snprintf(name, sizeof name, "v%d/claims", LAMPAR_CACHE_FORMAT);
+  const int file = openat(to->file, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *const list = file >= 0 ? fdopendir(file) : NULL;
+  if (list == NULL) {
+    if (file >= 0) close(file);
+    return 0;
+  }
+  size_t count = 0;
+  for (const struct dirent *entry; (entry = readdir(list)) != NULL;)
+    count += entry->d_name[0] != '.' && is_fresh(file, entry->d_name);
+  closedir(list);
+  return count;
 }

@@ -41,4 +41,7 @@ void lampar_cache_store(lampar_cache *cache, const lampar_cache_key *key,
 bool lampar_cache_claim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build);
 void lampar_cache_unclaim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build);
 
+/* Claims that are not old, of all processes: how many kernels are being compiled. */
+size_t lampar_cache_claims(lampar_cache *cache);
+
 #endif

@@ -15,7 +15,7 @@ typedef struct header {
   char name[LAMPAR_NAME_BYTES];
 } header;
 
-_Static_assert(sizeof(header) == 80 + LAMPAR_NAME_BYTES, "the header is part of the format");
+_Static_assert(sizeof(header) == LAMPAR_CACHE_ENTRY_NAME_END, "the header is part of the format");
 
 void lampar_cache_key_make(const lampar_variant *variant, const char *source,
                            lampar_cache_key *key) {
@@ -80,4 +80,15 @@ const char *lampar_cache_entry_read(const char *entry, size_t size, const lampar
   code->size = h.code_bytes;
   memcpy(code->build, h.build, sizeof code->build);
   return NULL;
+}
+
+bool lampar_cache_entry_name(const char *entry, size_t size, char name[LAMPAR_NAME_BYTES]) {
+  header h;
+  if (size < sizeof h) return false;
+  memcpy(&h, entry, sizeof h);
+  if (memcmp(h.magic, LAMPAR_CACHE_MAGIC, sizeof h.magic) != 0 || h.format != LAMPAR_CACHE_FORMAT ||
+      memchr(h.name, '\0', sizeof h.name) == NULL)
+    return false;
+  memcpy(name, h.name, sizeof h.name);
+  return true;
 }

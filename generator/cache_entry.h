@@ -37,4 +37,10 @@ lampar_status lampar_cache_entry_make(const lampar_cache_key *key, const lampar_
 const char *lampar_cache_entry_read(const char *entry, size_t size, const lampar_cache_key *key,
                                     const uint8_t *build, lampar_cache_code *code);
 
+/* The start of an entry, which holds its kernel's name. */
+enum { LAMPAR_CACHE_ENTRY_NAME_END = 80 + LAMPAR_NAME_BYTES };
+
+/* The name of the kernel that an entry of this format says it holds; checks nothing else. */
+bool lampar_cache_entry_name(const char *entry, size_t size, char name[LAMPAR_NAME_BYTES]);
+
 #endif

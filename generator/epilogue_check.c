@@ -15,21 +15,24 @@ static int64_t position(uint32_t dtype, uint32_t bits) {
   return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
 }
 
-/* Half of what separates a number from its neighbours, or a little more. */
-static double rounding_of(uint32_t dtype, double value) {
-  const double relative = dtype == LAMPAR_BF16 ? 0x1p-8 : dtype == LAMPAR_F16 ? 0x1p-11 : 0x1p-24;
-  const double least = dtype == LAMPAR_F16 ? 0x1p-25 : 0x1p-127;
-  return fmax(fabs(value) * relative, least);
+/* How far a neighbour of the nearest number may be: one and a half units in the last place. */
+static double reach_of(uint32_t dtype, double value) {
+  const int mantissa_bits = dtype == LAMPAR_BF16 ? 7 : dtype == LAMPAR_F16 ? 10 : 23;
+  const int exponent_min = dtype == LAMPAR_F16 ? -14 : -126;
+  int exponent = exponent_min;
+  if (fabs(value) >= ldexp(1, exponent_min) && !isinf(value)) exponent = ilogb(value);
+  return ldexp(1.5, exponent - mantissa_bits);
 }
 
+/* In doubt the next number up or down is right as well, and so is what the doubt itself can do. */
 static bool is_right(const lampar_walk *walk, size_t i, uint32_t got) {
   const uint32_t expected = lampar_encode(walk->dtype, walk->x[i]);
-  const double number = lampar_decode(walk->dtype, got);
-  if (isnan(walk->x[i]) || isnan(number)) return isnan(walk->x[i]) && isnan(number);
+  const double number = lampar_decode(walk->dtype, got), x = walk->x[i];
+  if (isnan(x) || isnan(number)) return isnan(x) && isnan(number);
   if (walk->is_exact) return got == expected;
   const int64_t apart = position(walk->dtype, got) - position(walk->dtype, expected);
   return (apart >= -1 && apart <= 1) ||
-         fabs(number - walk->x[i]) <= walk->slack[i] + 2 * rounding_of(walk->dtype, walk->x[i]);
+         (walk->slack[i] > 0 && fabs(number - x) <= walk->slack[i] + reach_of(walk->dtype, x));
 }
 
 lampar_status lampar_walk_store(lampar_walk *walk, const char *operand,
@@ -53,7 +56,7 @@ static void end_stage(lampar_walk *walk) {
   for (size_t i = 0; i < walk->hidden; ++i) {
     if (walk->is_exact)
       walk->x[i] = lampar_decode(walk->dtype, lampar_encode(walk->dtype, walk->x[i]));
-    else walk->slack[i] += 2 * rounding_of(walk->dtype, walk->x[i]);
+    else walk->slack[i] += reach_of(walk->dtype, walk->x[i]);
   }
 }
 
@@ -76,7 +79,8 @@ static const float *read_columns(const lampar_walk *walk, const char *name, floa
 
 /* Takes over the norm. It is stored next, which makes x exact again, or the doubt goes on. */
 static lampar_status end_norm(lampar_walk *walk) {
-  const bool is_fp32 = walk->call->variant->rounding == LAMPAR_ROUNDING_FP32;
+  const bool is_fp32 =
+      walk->call->variant->rounding == LAMPAR_ROUNDING_FP32 && walk->dtype != LAMPAR_F32;
   walk->is_exact = false;
   for (size_t i = 0; i < walk->hidden; ++i) {
     walk->x[i] = (float)walk->norm[i];

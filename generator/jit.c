@@ -80,12 +80,14 @@ static lampar_status open_exchange(build *b) {
                                    b->options.comm, &b->exchange);
 }
 
-static size_t count_threads(const build *b) {
-  if (b->options.threads > 0) return b->options.threads;
-  cpu_set_t cores;
-  const int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  const int ranks = b->exchange.world > 1 ? b->exchange.world : 1;
-  return count > ranks ? (size_t)(count / ranks) : 1;
+static void choose_threads(build *b) {
+  cpu_set_t set;
+  const size_t cores = sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+  const size_t ranks = b->exchange.world > 1 ? (size_t)b->exchange.world : 1;
+  lampar_jit_kernels *const kernels = &b->kernels;
+  kernels->threads = b->options.threads;
+  if (kernels->threads == 0) kernels->threads = cores > ranks ? cores / ranks : 1;
+  kernels->limit = kernels->threads > cores ? kernels->threads : cores;
 }
 
 /* ---- from spec to pack ---- */
@@ -113,7 +115,7 @@ static lampar_status find_kernels(build *b, const source *from, const char *arch
                                b->options.write_folder, &b->logger, &b->kernels.cache));
   b->kernels.templates = templates_of(b);
   b->kernels.own = (lampar_own_stages){b->plan.stages_folder, b->plan.stages};
-  b->kernels.threads = count_threads(b);
+  choose_threads(b);
   b->kernels.progress = b->options.progress;
   b->kernels.progress_user = b->options.progress_user;
   return lampar_jit_kernels_find(&b->kernels);

@@ -10,8 +10,7 @@
 #include "render.h"
 
 enum {
-  /* The most that kernels which other processes have claimed are waited for, all of them together:
-   * claims grow old before that. */
+  /* The most that a kernel waits for what other processes do. Their claims grow old before that. */
   PATIENCE_SECONDS = 20,
   LOOK_AGAIN_MS = 2, /* then ever less often */
   LOOK_AGAIN_MS_MAX = 64,
@@ -97,15 +96,13 @@ typedef struct compiling {
   size_t count;
   size_t done;
   size_t total;
-  struct timespec deadline;
   atomic_bool is_stopped;
 } compiling;
 
-static bool is_over(const struct timespec *deadline) {
+static time_t seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec > deadline->tv_sec ||
-         (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+  return now.tv_sec;
 }
 
 static bool look_again(const compiling *c, lampar_jit_kernel *kernel) {
@@ -129,36 +126,40 @@ static lampar_status compile(const compiling *c, lampar_jit_kernel *kernel) {
   return status;
 }
 
-/* First all that no other process is about to make. */
-static lampar_status compile_unclaimed(void *user, void *state, size_t task) {
-  (void)state;
-  compiling *const c = user;
-  lampar_jit_kernel *const kernel = &c->kernels->list[c->order[task]];
-  if (look_again(c, kernel)) return LAMPAR_OK;
-  if (!lampar_cache_claim(c->kernels->cache, &kernel->key, c->kernels->compiler.build))
-    return LAMPAR_OK;
-  /* Its maker may have finished between the look and the claim. */
-  if (look_again(c, kernel)) {
-    lampar_cache_unclaim(c->kernels->cache, &kernel->key, c->kernels->compiler.build);
-    return LAMPAR_OK;
-  }
-  return compile(c, kernel);
-}
-
-/* Then what others have not made in time. */
-static lampar_status compile_claimed(void *user, void *state, size_t task) {
-  (void)state;
-  compiling *const c = user;
-  lampar_jit_kernel *const kernel = &c->kernels->list[c->order[task]];
+/* Makes the kernel, unless another process does: then it is left for later, or waited for. No more
+ * are begun at a time than there are cores, however many processes start together. */
+static lampar_status make(compiling *c, lampar_jit_kernel *kernel, bool waits) {
+  lampar_cache *const cache = c->kernels->cache;
+  const uint8_t *const build = c->kernels->compiler.build;
+  const time_t start = seconds();
   for (long pause_ms = LOOK_AGAIN_MS; !look_again(c, kernel);) {
     if (atomic_load(&c->is_stopped)) return LAMPAR_OK;
-    if (is_over(&c->deadline) ||
-        lampar_cache_claim(c->kernels->cache, &kernel->key, c->kernels->compiler.build))
-      return compile(c, kernel);
+    if (seconds() - start > PATIENCE_SECONDS) return compile(c, kernel);
+    if (lampar_cache_claims(cache) < c->kernels->limit) {
+      if (lampar_cache_claim(cache, &kernel->key, build)) {
+        /* Its maker may have finished between the look and the claim. */
+        if (!look_again(c, kernel)) return compile(c, kernel);
+        lampar_cache_unclaim(cache, &kernel->key, build);
+        return LAMPAR_OK;
+      }
+      if (!waits) return LAMPAR_OK;
+    }
     nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000L}, NULL);
     if (pause_ms < LOOK_AGAIN_MS_MAX) pause_ms *= 2;
   }
   return LAMPAR_OK;
+}
+
+static lampar_status make_unclaimed(void *user, void *state, size_t task) {
+  (void)state;
+  compiling *const c = user;
+  return make(c, &c->kernels->list[c->order[task]], false);
+}
+
+static lampar_status make_claimed(void *user, void *state, size_t task) {
+  (void)state;
+  compiling *const c = user;
+  return make(c, &c->kernels->list[c->order[task]], true);
 }
 
 static bool tell(void *user, size_t task) {
@@ -215,10 +216,8 @@ lampar_status lampar_jit_kernels_compile(lampar_jit_kernels *kernels) {
   for (size_t i = 0; c.total > 0 && !kernels->compiler.is_there && status == LAMPAR_OK; ++i)
     if (kernels->list[i].origin == LAMPAR_JIT_MISSING)
       status = lampar_jit_kernels_refuse(kernels, &kernels->list[i]);
-  if (status == LAMPAR_OK) status = run(&c, compile_unclaimed);
-  clock_gettime(CLOCK_MONOTONIC, &c.deadline);
-  c.deadline.tv_sec += PATIENCE_SECONDS;
-  if (status == LAMPAR_OK) status = run(&c, compile_claimed);
+  if (status == LAMPAR_OK) status = run(&c, make_unclaimed);
+  if (status == LAMPAR_OK) status = run(&c, make_claimed);
   free(c.order);
   return status;
 }

@@ -34,6 +34,7 @@ typedef struct lampar_jit_kernels {
   const char *templates; /* folder; NULL: those carried inside */
   lampar_own_stages own; /* of the plan */
   size_t threads;
+  size_t limit; /* of kernels that are compiled at a time, by all processes with this cache */
   lampar_jit_progress progress; /* may be NULL */
   void *progress_user;
 } lampar_jit_kernels;

@@ -14,7 +14,7 @@ struct lampar_nvrtc {
   lampar_nvrtc_library library;
   int major, minor;
   char version[24];
-  int *archs; /* 90 for sm_90 */
+  int *archs; /* 90 for sm_90; a 0 behind */
   int arch_count;
   int (*version_of)(int *major, int *minor);
   int (*count_archs)(int *count);
@@ -83,7 +83,7 @@ static lampar_status ask(lampar_nvrtc *nvrtc) {
   if (nvrtc->count_archs(&nvrtc->arch_count) != 0 || nvrtc->arch_count <= 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "NVRTC %s (%s) does not tell what it compiles for",
                        nvrtc->version, path);
-  nvrtc->archs = calloc((size_t)nvrtc->arch_count, sizeof *nvrtc->archs);
+  nvrtc->archs = calloc((size_t)nvrtc->arch_count + 1, sizeof *nvrtc->archs);
   if (nvrtc->archs == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for NVRTC's archs");
   if (nvrtc->list_archs(nvrtc->archs) != 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "NVRTC %s (%s) does not tell what it compiles for",
@@ -123,6 +123,10 @@ const char *lampar_nvrtc_version(const lampar_nvrtc *nvrtc) {
 
 const char *lampar_nvrtc_build(const lampar_nvrtc *nvrtc) {
   return nvrtc->library.build;
+}
+
+const int *lampar_nvrtc_archs(const lampar_nvrtc *nvrtc) {
+  return nvrtc->archs;
 }
 
 lampar_status lampar_nvrtc_require(const lampar_nvrtc *nvrtc, uint32_t arch) {

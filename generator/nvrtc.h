@@ -23,6 +23,9 @@ const char *lampar_nvrtc_path(const lampar_nvrtc *nvrtc);
 const char *lampar_nvrtc_version(const lampar_nvrtc *nvrtc);
 const char *lampar_nvrtc_build(const lampar_nvrtc *nvrtc);
 
+/* What it compiles for, ascending; 0 ends the list. Owned by `nvrtc`. */
+const int *lampar_nvrtc_archs(const lampar_nvrtc *nvrtc);
+
 /* Errors: ARGUMENT (it does not compile for `arch`; names library, version and what it supports).
  */
 lampar_status lampar_nvrtc_require(const lampar_nvrtc *nvrtc, uint32_t arch);

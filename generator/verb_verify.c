@@ -17,21 +17,31 @@ enum {
   MARGIN_ELEMENTS = 100000, /* that samples are longer than the largest call */
   ALONE_ROWS = 64, /* of the largest call of an epilogue's own kernel, which has no limit */
   WATCHDOG_MS = 5000,
+  SCHEDULES_MAX = 1000000,
 };
 
 typedef struct arguments {
   const char *pack, *filter;
   int world; /* 0: all */
   uint64_t seed;
+  bool is_emulated;
+  unsigned schedules;
 } arguments;
 
-enum { OPTION_DEVICE = 256, OPTION_WORLD, OPTION_SEED, OPTION_FILTER };
+enum { OPTION_DEVICE = 256, OPTION_WORLD, OPTION_SEED, OPTION_SCHEDULES, OPTION_FILTER };
 
 static const struct argp_option options[] = {
-    {"device", OPTION_DEVICE, "gpu", 0, "Where the kernels run: the GPUs of this machine", 0},
+    {"device", OPTION_DEVICE, "gpu|emu", 0,
+     "Where the kernels run: the GPUs of this machine (default), or the emulated device, which "
+     "needs none",
+     0},
     {"world", OPTION_WORLD, "N", 0, "Only kernels for N ranks (default: every number in the pack)",
      0},
     {"seed", OPTION_SEED, "S", 0, "Of the random data (default: 1)", 0},
+    {"schedules", OPTION_SCHEDULES, "K", 0,
+     "Orders of execution that the emulated device tries for each kernel (default: 1): those of "
+     "the seed and of the numbers after it",
+     0},
     {"filter", OPTION_FILTER, "PATTERN", 0, "Only kernels whose name matches, as a shell does", 0},
     {0},
 };
@@ -41,7 +51,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   char *end;
   switch (key) {
   case OPTION_DEVICE:
-    if (strcmp(value, "gpu") != 0) argp_error(state, "--device %s: it can be gpu", value);
+    given->is_emulated = strcmp(value, "emu") == 0;
+    if (!given->is_emulated && strcmp(value, "gpu") != 0)
+      argp_error(state, "--device %s: it can be gpu or emu", value);
     return 0;
   case OPTION_WORLD:
     given->world = (int)strtol(value, &end, 10);
@@ -52,6 +64,13 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     given->seed = strtoull(value, &end, 0);
     if (*value == '\0' || *end != '\0') argp_error(state, "--seed %s: a number", value);
     return 0;
+  case OPTION_SCHEDULES: {
+    const unsigned long schedules = strtoul(value, &end, 10);
+    if (*end != '\0' || schedules < 1 || schedules > SCHEDULES_MAX)
+      argp_error(state, "--schedules %s: 1 to %d", value, SCHEDULES_MAX);
+    given->schedules = (unsigned)schedules;
+    return 0;
+  }
   case OPTION_FILTER: given->filter = value; return 0;
   case ARGP_KEY_ARG:
     if (state->arg_num > 0) argp_error(state, "one PACK at a time");
@@ -59,6 +78,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case ARGP_KEY_END:
     if (given->pack == NULL) argp_error(state, "PACK is missing");
+    if (given->schedules > 1 && !given->is_emulated)
+      argp_error(state, "--schedules %u: only --device emu has schedules", given->schedules);
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -206,6 +227,39 @@ static lampar_status verify_kernel(verification *v, const lampar_pack *pack, siz
   return LAMPAR_OK;
 }
 
+/* The emulated device takes its schedule from a variable, when it is initialised. */
+static lampar_status set_schedule(const verification *v, uint64_t seed) {
+  char text[32];
+  snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+  if (setenv("LAMPAR_EMU_SEED", text, 1) != 0)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "LAMPAR_EMU_SEED cannot be set");
+  const lampar_driver *const driver = lampar_ranks_at(v->ranks, 0)->driver;
+  return lampar_driver_check(driver, driver->init(0), "cuInit");
+}
+
+/* A kernel in all schedules. A failure says how to see it again. */
+static lampar_status verify_schedules(verification *v, const lampar_pack *pack, size_t index,
+                                      const lampar_kernel_info *info, outcome *result) {
+  if (!v->given->is_emulated) return verify_kernel(v, pack, index, result);
+  size_t all = 0;
+  for (unsigned k = 0; k < v->given->schedules; ++k) {
+    LAMPAR_TRY(set_schedule(v, v->given->seed + k));
+    const lampar_status status = verify_kernel(v, pack, index, result);
+    if (status != LAMPAR_OK) {
+      char sentence[512];
+      snprintf(sentence, sizeof sentence, "%s", lampar_last_error());
+      return lampar_fail(status,
+                         "%s\n  again: lampar verify %s --device emu --world %d --filter '%s' "
+                         "--seed %llu --schedules %u",
+                         sentence, v->given->pack, info->world, info->name,
+                         (unsigned long long)v->given->seed, k + 1);
+    }
+    all += result->calls;
+  }
+  result->calls = all;
+  return LAMPAR_OK;
+}
+
 static lampar_status open_group(verification *v, lampar_pack *pack, int world) {
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
@@ -219,7 +273,7 @@ static lampar_status open_group(verification *v, lampar_pack *pack, int world) {
 static lampar_status report_kernel(verification *v, lampar_pack *pack, size_t index,
                                    const lampar_kernel_info *info) {
   outcome result;
-  const lampar_status status = verify_kernel(v, pack, index, &result);
+  const lampar_status status = verify_schedules(v, pack, index, info, &result);
   if (status == LAMPAR_OK && result.calls > 0) {
     ++v->right;
     printf("%-48s %6zu calls  ok%s\n", info->name, result.calls,
@@ -297,6 +351,13 @@ static lampar_status open_device(verification *v) {
     if (fused > largest_fused) largest_fused = fused;
     if (fused == 0 && info.bytes_limit > bytes) bytes = info.bytes_limit;
   }
+  if (v->given->is_emulated) {
+    /* A device for each rank, as on a server. */
+    char count[16];
+    snprintf(count, sizeof count, "%d", most);
+    if (setenv("LAMPAR_DEVICE", "emu", 1) != 0 || setenv("LAMPAR_EMU_DEVICES", count, 0) != 0)
+      return lampar_fail(LAMPAR_ERROR_SYSTEM, "setenv");
+  }
   if (most == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no kernel in it", v->given->pack);
   LAMPAR_TRY(lampar_ranks_create(0, most, 0, &v->ranks));
@@ -332,7 +393,7 @@ static lampar_status verify(verification *v) {
 }
 
 lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
-  arguments given = {.seed = 1};
+  arguments given = {.seed = 1, .schedules = 1};
   const struct argp argp = {
       options,
       parse,

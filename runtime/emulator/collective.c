@@ -1,5 +1,5 @@
-/* One collective, step by step: post the input, wait for all posts, compute, wait until all have computed,
- * and only then write the output, which may be the input. */
+/* One collective, step by step: post the input, wait for all posts, compute, wait until all have
+ * computed, and only then write the output, which may be the input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,13 +98,14 @@ static void compute(struct ncclComm *comm, const task *task) {
       return;
     }
   }
-  comm->result = require(realloc(comm->result, bytes * (task->collective.gathers ? comm->world : 1)));
+  comm->result =
+      require(realloc(comm->result, bytes * (task->collective.gathers ? comm->world : 1)));
   if (task->collective.gathers)
     for (int r = 0; r < comm->world; ++r)
       memcpy((char *)comm->result + (size_t)r * bytes, inputs[r], bytes);
   else
-    reduction_run(comm->result, inputs, comm->world, task->collective.count,
-                  task->collective.dtype, task->collective.op);
+    reduction_run(comm->result, inputs, comm->world, task->collective.count, task->collective.dtype,
+                  task->collective.op);
 }
 
 collective_progress collective_step(work *work) {

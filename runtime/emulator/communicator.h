@@ -38,9 +38,9 @@ struct ncclComm {
   int world, rank, device;
   int error;
   char message[256];
-  uint64_t calls; /* begun */
-  work *current;  /* the call that is under way; NULL: none */
-  void *result;   /* kept until nobody reads this rank's input any more */
+  uint64_t calls;     /* begun */
+  work *current;      /* the call that is under way; NULL: none */
+  void *result;       /* kept until nobody reads this rank's input any more */
   mapped_file *files; /* of other processes */
   size_t file_count;
   struct ncclComm *next_joining;

@@ -15,8 +15,8 @@ int cuMemsetD32Async(lampar_device_pointer pointer, unsigned value, size_t words
     result = CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS && words)
     result = stream_enqueue(
-        stream,
-        &(task){.kind = WORK_FILL, .fill = {.at = pointer, .value = value, .words = words}}, NULL);
+        stream, &(task){.kind = WORK_FILL, .fill = {.at = pointer, .value = value, .words = words}},
+        NULL);
   return machine_leave(result);
 }
 
@@ -29,8 +29,8 @@ static bool is_pinned(uintptr_t at) {
   return memory_find(at, 1) != NULL;
 }
 
-/* As CUDA does it: bytes of pageable host memory are taken when the call is made, and a copy into such
- * memory returns when it is done. */
+/* As CUDA does it: bytes of pageable host memory are taken when the call is made, and a copy into
+ * such memory returns when it is done. */
 static int enqueue(struct CUstream_st *stream, task *copy, bool from_host, bool to_host) {
   stream = stream_or_default(stream);
   const size_t width = copy->copy.width, height = copy->copy.height;
@@ -84,15 +84,15 @@ int cuMemcpy2DAsync_v2(const lampar_copy_2d *given, struct CUstream_st *stream) 
       (!to_host && given->destination_type != LAMPAR_MEMORYTYPE_DEVICE))
     return CUDA_ERROR_INVALID_VALUE; /* no arrays here */
   machine_enter();
-  task copy = {.kind = WORK_COPY,
-               .copy = {.to = to_host ? (uintptr_t)given->destination_host
-                                      : (uintptr_t)given->destination_device,
-                        .from = from_host ? (uintptr_t)given->source_host
-                                          : (uintptr_t)given->source_device,
-                        .to_pitch = given->destination_pitch,
-                        .from_pitch = given->source_pitch,
-                        .width = given->width,
-                        .height = given->height}};
+  task copy = {
+      .kind = WORK_COPY,
+      .copy = {.to = to_host ? (uintptr_t)given->destination_host
+                             : (uintptr_t)given->destination_device,
+               .from = from_host ? (uintptr_t)given->source_host : (uintptr_t)given->source_device,
+               .to_pitch = given->destination_pitch,
+               .from_pitch = given->source_pitch,
+               .width = given->width,
+               .height = given->height}};
   copy.copy.to += given->destination_y * given->destination_pitch + given->destination_x;
   copy.copy.from += given->source_y * given->source_pitch + given->source_x;
   return machine_leave(enqueue(stream, &copy, from_host, to_host));

@@ -43,7 +43,8 @@ static const struct {
     {CUDA_ERROR_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT", "a kernel can never end"},
     {CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
      "peer access is enabled already"},
-    {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel did what is not allowed"},
+    {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED",
+     "a kernel or collective did what is not allowed"},
     {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
      "not allowed while a stream is being captured"},
     {CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
@@ -96,7 +97,7 @@ int cuDeviceGetName(char *name, int bytes, int device) {
 int cuDeviceGetUuid_v2(lampar_uuid *uuid, int device) {
   if (!is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   memcpy(uuid->bytes, "lampar-emulated", 15);
-  uuid->bytes[15] = (char)device;
+  uuid->bytes[15] = (char)emu.devices[device].number;
   return CUDA_SUCCESS;
 }
 

@@ -72,10 +72,8 @@ int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsi
 static int wait(struct CUevent_st *event, bool asks) {
   machine_enter();
   int result = CUDA_SUCCESS;
-  if (event->graph_id != 0)
-    result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  else if (!asks)
-    result = stream_refuse_in_capture();
+  if (event->graph_id != 0) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  else if (!asks) result = stream_refuse_in_capture();
   if (result == CUDA_SUCCESS && event->work) {
     work *recorded = work_keep(event->work);
     result = machine_wait(recorded, asks);
@@ -92,12 +90,12 @@ int cuEventSynchronize(struct CUevent_st *event) {
   return wait(event, false);
 }
 
-/* A step of the scheduler counts as a nanosecond: more work takes longer, and nothing else is meant. */
+/* A step of the scheduler counts as a nanosecond: more work takes longer, and nothing else is
+ * meant. */
 int cuEventElapsedTime(float *milliseconds, struct CUevent_st *start, struct CUevent_st *end) {
   machine_enter();
   int result = CUDA_SUCCESS;
-  if (start->graph_id || end->graph_id)
-    result = CUDA_ERROR_INVALID_HANDLE;
+  if (start->graph_id || end->graph_id) result = CUDA_ERROR_INVALID_HANDLE;
   else if ((start->work && !start->work->is_done) || (end->work && !end->work->is_done))
     result = CUDA_ERROR_NOT_READY;
   else

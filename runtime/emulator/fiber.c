@@ -30,7 +30,8 @@ __asm__(".text\n"
         ".size fiber_switch,.-fiber_switch\n");
 
 void *fiber_prepare(void *stack, void (*entry)(void)) {
-  /* At the entry of a function, behind the return address, the stack is 8 below a multiple of 16. */
+  /* At the entry of a function, behind the return address, the stack is 8 below a multiple of 16.
+   */
   uintptr_t *top = (uintptr_t *)((char *)stack + FIBER_STACK_BYTES);
   uintptr_t *frame = top - 1 - (SAVED_WORDS + 1);
   memset(frame, 0, (char *)top - (char *)frame);

@@ -22,7 +22,8 @@ struct CUgraph_st {
   size_t count;
 };
 
-/* What a graph was at its instantiation never changes: the executable graph is the graph, counted. */
+/* What a graph was at its instantiation never changes: the executable graph is the graph, counted.
+ */
 struct CUgraphExec_st {
   struct CUgraph_st *graph;
 };
@@ -63,7 +64,8 @@ size_t graph_add(struct CUgraph_st *graph, const task *task, const size_t *earli
   return graph->count++;
 }
 
-bool graph_precedes(const struct CUgraph_st *graph, size_t node, const size_t *later, size_t count) {
+bool graph_precedes(const struct CUgraph_st *graph, size_t node, const size_t *later,
+                    size_t count) {
   for (size_t i = 0; i < count; ++i)
     if (later[i] == node ||
         graph_precedes(graph, node, graph->nodes[later[i]].earlier, graph->nodes[later[i]].count))

@@ -21,8 +21,11 @@ int cuIpcGetMemHandle(lampar_ipc_handle *given, lampar_device_pointer pointer) {
   struct stat status;
   if (!found || found->owner != MEMORY_DEVICE || fstat(found->file, &status) != 0)
     return machine_leave(CUDA_ERROR_INVALID_VALUE);
-  handle made = {.process = getpid(), .file = found->file, .device = found->device,
-                 .inode = status.st_ino, .bytes = found->bytes};
+  handle made = {.process = getpid(),
+                 .file = found->file,
+                 .device = found->device,
+                 .inode = status.st_ino,
+                 .bytes = found->bytes};
   memcpy(made.magic, magic, sizeof magic);
   memset(given, 0, sizeof *given);
   memcpy(given, &made, sizeof made);
@@ -30,8 +33,7 @@ int cuIpcGetMemHandle(lampar_ipc_handle *given, lampar_device_pointer pointer) {
   return machine_leave(CUDA_SUCCESS);
 }
 
-int cuIpcOpenMemHandle_v2(lampar_device_pointer *pointer, lampar_ipc_handle given,
-                          unsigned flags) {
+int cuIpcOpenMemHandle_v2(lampar_device_pointer *pointer, lampar_ipc_handle given, unsigned flags) {
   (void)flags;
   *pointer = 0;
   handle taken;
@@ -40,8 +42,8 @@ int cuIpcOpenMemHandle_v2(lampar_device_pointer *pointer, lampar_ipc_handle give
     return CUDA_ERROR_INVALID_VALUE; /* CUDA refuses a process's own handle as well */
   machine_enter();
   uintptr_t start = 0;
-  const int result = memory_import(taken.process, taken.file, taken.inode, taken.bytes,
-                                   taken.device, &start);
+  const int result =
+      memory_import(taken.process, taken.file, taken.inode, taken.bytes, taken.device, &start);
   *pointer = start;
   return machine_leave(result);
 }

@@ -104,7 +104,7 @@ int cuLibraryLoadData(struct CUlib_st **library, const void *code, int *jit_opti
 
 int cuLibraryUnload(struct CUlib_st *library) {
   machine_enter();
-  for (int i = 0; i < emu.device_count; ++i) stream_synchronize_device(i);
+  stream_synchronize_device(machine_current_device());
   while (library->functions) {
     struct CUfunc_st *function = library->functions;
     library->functions = function->next;
@@ -123,8 +123,10 @@ int cuLibraryGetKernel(struct CUkern_st **kernel, struct CUlib_st *library, cons
   if (!address || !bytes || *bytes > KERNEL_PARAMETER_BYTES_MAX)
     return machine_leave(CUDA_ERROR_NOT_FOUND);
   struct CUfunc_st *function = require(calloc(1, sizeof *function));
-  *function = (struct CUfunc_st){.library = library, .next = library->functions,
-                                 .address = address, .parameter_bytes = *bytes};
+  *function = (struct CUfunc_st){.library = library,
+                                 .next = library->functions,
+                                 .address = address,
+                                 .parameter_bytes = *bytes};
   snprintf(function->name, sizeof function->name, "%s", name);
   library->functions = function;
   *kernel = (struct CUkern_st *)function;
@@ -140,8 +142,8 @@ int cuFuncLoad(struct CUfunc_st *function) {
   return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct CUfunc_st *function, int threads,
-                                                size_t shared_bytes) {
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct CUfunc_st *function,
+                                                int threads, size_t shared_bytes) {
   (void)shared_bytes;
   if (!function || threads < 1 || threads > 1024) return CUDA_ERROR_INVALID_VALUE;
   *blocks = LANES_PER_MULTIPROCESSOR / threads > 0 ? LANES_PER_MULTIPROCESSOR / threads : 1;
@@ -155,9 +157,9 @@ int cuLaunchKernelEx(const lampar_launch_config *config, struct CUfunc_st *funct
       config->block_x > 1024 || config->block_y != 1 || config->block_z != 1 ||
       config->shared_bytes != 0)
     return CUDA_ERROR_INVALID_VALUE; /* one dimension, no shared memory: what kernels use so far */
-  task launch = {.kind = WORK_KERNEL,
-                 .kernel = {.function = function, .blocks = config->grid_x,
-                            .threads = config->block_x}};
+  task launch = {
+      .kind = WORK_KERNEL,
+      .kernel = {.function = function, .blocks = config->grid_x, .threads = config->block_x}};
   memcpy(launch.kernel.parameters, parameters[0], function->parameter_bytes);
   for (unsigned i = 0; i < config->attribute_count; ++i) {
     if (config->attributes[i].id != LAMPAR_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION)

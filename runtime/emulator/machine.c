@@ -31,6 +31,24 @@ static bool read_number(const char *name, uint64_t low, uint64_t high, uint64_t 
   return false;
 }
 
+/* As CUDA reads it: numbers, as far as they are devices. */
+static void choose_devices(void) {
+  const char *text = getenv("CUDA_VISIBLE_DEVICES");
+  if (!text) {
+    for (int i = 0; i < emu.device_count; ++i) emu.devices[i].number = i;
+    return;
+  }
+  int count = 0;
+  char *end;
+  for (; count < DEVICES_MAX; text = end + 1) {
+    const long number = strtol(text, &end, 10);
+    if (end == text || number < 0 || number >= emu.device_count) break;
+    emu.devices[count++].number = (int)number;
+    if (*end != ',') break;
+  }
+  emu.device_count = count;
+}
+
 /* All that the environment decides. Devices are made once; a new seed counts at once. */
 bool machine_configure(void) {
   uint64_t devices, access, grace, seed;
@@ -42,6 +60,7 @@ bool machine_configure(void) {
   if (!emu.is_initialised) {
     emu.device_count = (int)devices;
     for (int i = 0; i < DEVICES_MAX; ++i) emu.devices[i].primary.device = i;
+    choose_devices();
   }
   emu.has_peer_access = access != 0;
   emu.grace_ms = (int)grace;

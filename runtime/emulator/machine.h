@@ -1,5 +1,5 @@
-/* The emulated machine: its devices, and the work that host threads gave them. There is one in a process,
- * because the driver's entry points take no handle that could say which. */
+/* The emulated machine: its devices, and the work that host threads gave them. There is one in a
+ * process, because the driver's entry points take no handle that could say which. */
 #ifndef LAMPAR_EMU_MACHINE_H
 #define LAMPAR_EMU_MACHINE_H
 
@@ -24,9 +24,10 @@ typedef struct CUctx_st {
 
 typedef struct device {
   context primary;
-  int error;          /* not 0: a kernel failed; every later call on the device returns it */
-  uint32_t peers;     /* bit d: access to the memory of device d is enabled */
-  unsigned streams;   /* made so far */
+  int number;     /* of the machine\'s devices; CUDA_VISIBLE_DEVICES may choose and reorder them */
+  int error;      /* not 0: a kernel failed; every later call on the device returns it */
+  uint32_t peers; /* bit d: access to the memory of device d is enabled */
+  unsigned streams; /* made so far */
   struct CUstream_st *default_stream;
 } device;
 
@@ -34,7 +35,7 @@ typedef struct waiter {
   struct waiter *next;
   work *work;
   int task;
-  bool asks;      /* a query: returns when the device has done all it can */
+  bool asks; /* a query: returns when the device has done all it can */
   bool satisfied;
 } waiter;
 
@@ -55,6 +56,8 @@ typedef struct machine {
 
   atomic_int inside; /* threads within an entry point */
   bool has_leader;
+  uint64_t still_since;  /* ms; 0: the devices can do something */
+  unsigned vain_queries; /* since then */
   waiter *waiters;
   work *arrived; /* enqueued since the device last ran */
 } machine;
@@ -71,8 +74,8 @@ bool machine_configure(void);
 /* The device of the calling thread's context; -1: it has none. */
 int machine_current_device(void);
 
-/* Waits for the work's end. 0, the device's error or, when `asks`, NOT_READY as soon as the devices can
- * do nothing more without the host. */
+/* Waits for the work's end. 0, the device's error or, when `asks`, NOT_READY as soon as the devices
+ * can do nothing more without the host. */
 int machine_wait(work *work, bool asks);
 
 #endif

@@ -21,12 +21,9 @@ const allocation *memory_find(uintptr_t at, size_t bytes) {
   while (low < high) {
     const size_t middle = (low + high) / 2;
     const allocation *found = &allocations[middle];
-    if (at < found->start)
-      high = middle;
-    else if (at >= found->start + found->bytes)
-      low = middle + 1;
-    else
-      return bytes <= found->start + found->bytes - at ? found : NULL;
+    if (at < found->start) high = middle;
+    else if (at >= found->start + found->bytes) low = middle + 1;
+    else return bytes <= found->start + found->bytes - at ? found : NULL;
   }
   return NULL;
 }
@@ -50,11 +47,12 @@ static size_t whole_pages(size_t bytes) {
   return (bytes + 4095) & ~(size_t)4095;
 }
 
-/* A file without a name: it takes nothing of /dev/shm, and leaves nothing behind when a process dies. */
+/* A file without a name: it takes nothing of /dev/shm, and leaves nothing behind when a process
+ * dies. */
 int memory_allocate(memory_owner owner, int device, size_t bytes, uintptr_t *start) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  allocation added = {.bytes = bytes, .mapped = whole_pages(bytes), .owner = owner,
-                      .device = device, .file = -1};
+  allocation added = {
+      .bytes = bytes, .mapped = whole_pages(bytes), .owner = owner, .device = device, .file = -1};
   added.file = memfd_create("lampar-emu", MFD_CLOEXEC);
   if (added.file < 0 || ftruncate(added.file, (off_t)added.mapped) != 0) goto failed;
   void *mapped = mmap(NULL, added.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, added.file, 0);
@@ -75,8 +73,7 @@ int memory_give_back(uintptr_t start, memory_owner owner) {
   munmap((void *)start, found->mapped);
   if (found->file >= 0) close(found->file);
   const size_t at = (size_t)(found - allocations);
-  memmove(allocations + at, allocations + at + 1,
-          (--allocation_count - at) * sizeof *allocations);
+  memmove(allocations + at, allocations + at + 1, (--allocation_count - at) * sizeof *allocations);
   return CUDA_SUCCESS;
 }
 
@@ -161,7 +158,7 @@ int cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
 int cuMemFreeHost(void *pointer) {
   machine_enter();
   int result = stream_refuse_in_capture();
-  for (int i = 0; result == CUDA_SUCCESS && i < emu.device_count; ++i) stream_synchronize_device(i);
+  if (result == CUDA_SUCCESS) stream_synchronize_device(machine_current_device());
   if (result == CUDA_SUCCESS) result = memory_give_back((uintptr_t)pointer, MEMORY_HOST);
   return machine_leave(result);
 }

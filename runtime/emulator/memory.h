@@ -17,7 +17,8 @@ typedef struct allocation {
   int file; /* another process opens it by this number; -1: none */
 } allocation;
 
-/* The allocation that holds all of `bytes` from `at`; NULL: none does. Valid until the next change. */
+/* The allocation that holds all of `bytes` from `at`; NULL: none does. Valid until the next change.
+ */
 const allocation *memory_find(uintptr_t at, size_t bytes);
 
 /* Whether kernels and copies of the device may touch those bytes. */

@@ -116,7 +116,7 @@ int ncclCommInitRank(struct ncclComm **result, int world, lampar_nccl_id id, int
   *comm = (struct ncclComm){.meeting = meeting, .world = world, .rank = rank, .device = device};
   meeting_rank *own = &meeting->ranks[rank];
   own->process = getpid();
-  own->device = device;
+  own->device = emu.devices[device].number;
   atomic_store(&own->joined, 1);
   if (group_depth > 0) {
     comm->next_joining = joining;
@@ -125,10 +125,8 @@ int ncclCommInitRank(struct ncclComm **result, int world, lampar_nccl_id id, int
     return NCCL_SUCCESS;
   }
   const int status = join(comm);
-  if (status == NCCL_SUCCESS)
-    *result = comm;
-  else
-    ncclCommDestroy(comm);
+  if (status == NCCL_SUCCESS) *result = comm;
+  else ncclCommDestroy(comm);
   return status;
 }
 
@@ -208,8 +206,7 @@ static int enqueue(struct ncclComm *comm, const task *task, struct CUstream_st *
   int status = NCCL_SUCCESS;
   stream = stream_or_default(stream);
   const allocation *input = memory_find(task->collective.input, bytes);
-  if (comm->error)
-    status = comm->error;
+  if (comm->error) status = comm->error;
   else if (stream->device != comm->device)
     status = refuse(comm, "the stream is of device %d, the communicator of %d", stream->device,
                     comm->device);
@@ -218,8 +215,7 @@ static int enqueue(struct ncclComm *comm, const task *task, struct CUstream_st *
     status = refuse(comm, "the input is not memory of the device");
   else if (!memory_is_reachable(comm->device, task->collective.output, output_bytes))
     status = refuse(comm, "the output is not memory of the device");
-  else if (stream_enqueue(stream, task, NULL) != CUDA_SUCCESS)
-    status = NCCL_UNHANDLED_CUDA_ERROR;
+  else if (stream_enqueue(stream, task, NULL) != CUDA_SUCCESS) status = NCCL_UNHANDLED_CUDA_ERROR;
   machine_leave(CUDA_SUCCESS);
   return status;
 }
@@ -229,9 +225,12 @@ int ncclAllReduce(const void *input, void *output, size_t count, int dtype, int 
   if (!comm) return NCCL_INVALID_ARGUMENT;
   return enqueue(comm,
                  &(task){.kind = WORK_COLLECTIVE,
-                         .collective = {.comm = comm, .input = (uintptr_t)input,
-                                        .output = (uintptr_t)output, .count = count,
-                                        .dtype = dtype, .op = op}},
+                         .collective = {.comm = comm,
+                                        .input = (uintptr_t)input,
+                                        .output = (uintptr_t)output,
+                                        .count = count,
+                                        .dtype = dtype,
+                                        .op = op}},
                  stream);
 }
 
@@ -240,8 +239,11 @@ int ncclAllGather(const void *input, void *output, size_t count, int dtype, stru
   if (!comm) return NCCL_INVALID_ARGUMENT;
   return enqueue(comm,
                  &(task){.kind = WORK_COLLECTIVE,
-                         .collective = {.comm = comm, .gathers = true, .input = (uintptr_t)input,
-                                        .output = (uintptr_t)output, .count = count,
+                         .collective = {.comm = comm,
+                                        .gathers = true,
+                                        .input = (uintptr_t)input,
+                                        .output = (uintptr_t)output,
+                                        .count = count,
                                         .dtype = dtype}},
                  stream);
 }

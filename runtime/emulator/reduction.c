@@ -39,14 +39,12 @@ static double decode(uint32_t bits, format format) {
   const bool is_negative = bits >> (format.mantissa_bits + format.exponent_bits) & 1;
   const uint32_t top = (1u << format.exponent_bits) - 1;
   double value;
-  if (exponent == top && format.has_infinity)
-    value = mantissa ? NAN : INFINITY;
-  else if (exponent == top && mantissa == (1u << format.mantissa_bits) - 1)
-    value = NAN;
-  else if (exponent == 0)
-    value = ldexp(mantissa, 1 - bias - format.mantissa_bits);
+  if (exponent == top && format.has_infinity) value = mantissa ? NAN : INFINITY;
+  else if (exponent == top && mantissa == (1u << format.mantissa_bits) - 1) value = NAN;
+  else if (exponent == 0) value = ldexp(mantissa, 1 - bias - format.mantissa_bits);
   else
-    value = ldexp(mantissa + (1u << format.mantissa_bits), (int)exponent - bias - format.mantissa_bits);
+    value =
+        ldexp(mantissa + (1u << format.mantissa_bits), (int)exponent - bias - format.mantissa_bits);
   return is_negative ? -value : value;
 }
 
@@ -66,8 +64,7 @@ static uint32_t encode(double value, format format) {
   /* nearbyint rounds to even; a carry into the exponent comes out right in the sum. */
   const double scaled =
       isinf(value) ? INFINITY : nearbyint(ldexp(value, format.mantissa_bits - exponent));
-  const double code =
-      scaled + ldexp((double)(exponent + bias - 1), format.mantissa_bits);
+  const double code = scaled + ldexp((double)(exponent + bias - 1), format.mantissa_bits);
   const uint32_t limit = format.has_infinity ? infinity : all - 1;
   return sign | (code >= limit ? limit : (uint32_t)code);
 }
@@ -154,12 +151,10 @@ static void reduce_integers(void *output, const void *const *inputs, int input_c
   memcpy((char *)output + i * bytes[dtype], &value, bytes[dtype]);
 }
 
-void reduction_run(void *output, const void *const *inputs, int input_count, size_t count, int dtype,
-                   int op) {
+void reduction_run(void *output, const void *const *inputs, int input_count, size_t count,
+                   int dtype, int op) {
   const bool is_integer = dtype <= U64;
   for (size_t i = 0; i < count; ++i)
-    if (is_integer)
-      reduce_integers(output, inputs, input_count, i, dtype, op);
-    else
-      reduce_floats(output, inputs, input_count, i, dtype, op);
+    if (is_integer) reduce_integers(output, inputs, input_count, i, dtype, op);
+    else reduce_floats(output, inputs, input_count, i, dtype, op);
 }

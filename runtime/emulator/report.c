@@ -51,36 +51,54 @@ static void describe_mailboxes(const warp *warp, const lane *lane) {
     fprintf(stderr, "; epoch now %" PRIu32, arguments->epoch[mailbox]);
 }
 
-static bool report_warp(const warp *warp) {
-  const char *name = function_name(warp->block->grid->work->task.kernel.function);
+/* The lane that says most about why its warp stands still; NULL: all have ended. */
+static const lane *speaker_of(const warp *warp) {
+  const lane *speaker = NULL;
   for (unsigned i = 0; i < warp->lane_count; ++i) {
     const lane *lane = &warp->lanes[i];
-    if (lane->state == LANE_ENDED) continue;
-    fprintf(stderr, "lampar-emu:   device %d, %s, block %u, warp %u, lane %u: ",
-            warp->block->grid->work->task.device, name, warp->block->index, warp->index, i);
-    switch (lane->state) {
-    case LANE_POLLS: describe_mailboxes(warp, lane); break;
-    case LANE_AT_BARRIER: fprintf(stderr, "waits at a warp barrier"); break;
-    case LANE_AWAITS_GRID: fprintf(stderr, "waits for the previous grid"); break;
-    default: fprintf(stderr, "can run"); break;
-    }
-    fputc('\n', stderr);
-    return true; /* one lane speaks for its warp */
+    if (lane->state == LANE_POLLS) return lane;
+    if (lane->state != LANE_ENDED && !speaker) speaker = lane;
   }
-  return false;
+  return speaker;
+}
+
+static void report_lane(const lane *lane) {
+  const warp *warp = lane->warp;
+  const task *task = &warp->block->grid->work->task;
+  fprintf(stderr, "lampar-emu:   device %d, %s, block %u, warp %u, lane %u: ", task->device,
+          function_name(task->kernel.function), warp->block->index, warp->index, lane->index);
+  switch (lane->state) {
+  case LANE_POLLS: describe_mailboxes(warp, lane); break;
+  case LANE_AT_BARRIER: fputs("waits at a warp barrier", stderr); break;
+  case LANE_AWAITS_GRID: fputs("waits for the previous grid", stderr); break;
+  default: fputs("can run", stderr); break;
+  }
+  fputc('\n', stderr);
+}
+
+/* First those that poll: the others wait for them. */
+static void report_warps(bool polling, unsigned *lines, unsigned *left_out) {
+  for (const grid *grid = scheduler_grids(); grid; grid = grid->next)
+    for (const block *block = grid->blocks; block; block = block->next)
+      for (unsigned w = 0; w < block->warp_count; ++w) {
+        const lane *speaker = speaker_of(&block->warps[w]);
+        if (!speaker || (speaker->state == LANE_POLLS) != polling) continue;
+        if (*lines < LINES_MAX) {
+          report_lane(speaker);
+          ++*lines;
+        } else {
+          ++*left_out;
+        }
+      }
 }
 
 void report_deadlock(bool is_final) {
-  fprintf(stderr, is_final ? "lampar-emu: no progress is possible:\n"
-                           : "lampar-emu: nothing can run; the clock moves on to end bounded waits:\n");
+  fprintf(stderr, is_final
+                      ? "lampar-emu: no progress is possible:\n"
+                      : "lampar-emu: nothing can run; the clock moves on to end bounded waits:\n");
   unsigned lines = 0, left_out = 0;
-  for (const grid *grid = scheduler_grids(); grid; grid = grid->next)
-    for (const block *block = grid->blocks; block; block = block->next)
-      for (unsigned w = 0; w < block->warp_count; ++w)
-        if (lines >= LINES_MAX)
-          ++left_out;
-        else
-          lines += report_warp(&block->warps[w]);
+  report_warps(true, &lines, &left_out);
+  report_warps(false, &lines, &left_out);
   if (left_out > 0) fprintf(stderr, "lampar-emu:   and %u warps more\n", left_out);
   for (const work *work = scheduler_collectives(); work; work = work->next) {
     char text[256];

@@ -26,13 +26,14 @@ static size_t warp_count, warp_capacity;
 static grid *grids;
 static work *ready, *collectives;
 
-/* How this stretch of the run behaves. Drawn anew each time the devices start: some mistakes show only
- * when stores are very late, others when one device is slow. */
+/* How this stretch of the run behaves. Drawn anew each time the devices start: some mistakes show
+ * only when stores are very late, others when one device is slow. */
 static struct {
-  uint32_t switches;  /* one in so many accesses */
-  uint32_t performs;  /* a buffer is looked at every so many steps; 0: only when nothing else moves */
-  uint32_t starts;    /* a ready work or block starts every so many steps */
-  int slow_device;    /* -1: none */
+  uint32_t switches; /* one in so many accesses */
+  uint32_t
+      performs;    /* a buffer is looked at every so many steps; 0: only when nothing else moves */
+  uint32_t starts; /* a ready work or block starts every so many steps */
+  int slow_device; /* -1: none */
 } pace;
 
 static uint32_t below(uint32_t count) {
@@ -80,11 +81,13 @@ void lane_may_switch(void) {
 
 static void *stack_take(void) {
   if (!free_stacks) {
-    enum { COUNT = 64 };
-    char *many = mmap(NULL, (size_t)COUNT * FIBER_STACK_BYTES, PROT_READ | PROT_WRITE,
+    /* An odd number of cache lines apart: their tops would else all share a few sets of the cache.
+     */
+    enum { COUNT = 64, STRIDE = FIBER_STACK_BYTES + 5 * 64 };
+    char *many = mmap(NULL, (size_t)COUNT * STRIDE, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (many == MAP_FAILED) require(NULL);
-    for (int i = 0; i < COUNT; ++i, many += FIBER_STACK_BYTES) {
+    for (int i = 0; i < COUNT; ++i, many += STRIDE) {
       *(void **)many = free_stacks;
       free_stacks = many;
     }
@@ -156,7 +159,8 @@ static void block_start(grid *grid) {
     warp *warp = &started->warps[w];
     warp->block = started;
     warp->index = w;
-    warp->lane_count = threads - w * WARP_LANES < WARP_LANES ? threads - w * WARP_LANES : WARP_LANES;
+    warp->lane_count =
+        threads - w * WARP_LANES < WARP_LANES ? threads - w * WARP_LANES : WARP_LANES;
     if (warp_count == warp_capacity) {
       warp_capacity = warp_capacity ? 2 * warp_capacity : 64;
       warps = require(realloc(warps, warp_capacity * sizeof(struct warp *)));
@@ -276,9 +280,9 @@ void lane_fail(int error, const char *format, ...) {
   const struct CUfunc_st *function = block->grid->work->task.kernel.function;
   va_list arguments;
   va_start(arguments, format);
-  fprintf(stderr, "lampar-emu: device %d, %s, block %u, warp %u, lane %u: ",
-          block->grid->work->task.device, function_name(function), block->index,
-          running->warp->index, running->index);
+  fprintf(stderr,
+          "lampar-emu: device %d, %s, block %u, warp %u, lane %u: ", block->grid->work->task.device,
+          function_name(function), block->index, running->warp->index, running->index);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);
@@ -325,8 +329,7 @@ static void copy_run(const task *task) {
 }
 
 static void fill_run(const task *task) {
-  for (size_t i = 0; i < task->fill.words; ++i)
-    ((uint32_t *)task->fill.at)[i] = task->fill.value;
+  for (size_t i = 0; i < task->fill.words; ++i) ((uint32_t *)task->fill.at)[i] = task->fill.value;
   memory_changed_range(task->fill.at, task->fill.words * 4);
 }
 
@@ -394,18 +397,25 @@ static bool step_some_collective(void) {
 
 /* ---- the choice -------------------------------------------------------------------------- */
 
-static bool perform_some_stores(bool must) {
-  if (warp_count > 0) {
-    const size_t first = below((uint32_t)warp_count);
-    const size_t tried = must ? warp_count : 1;
-    for (size_t i = 0; i < tried; ++i) {
-      store_buffer *stores = &warps[(first + i) % warp_count]->stores;
-      while (stores->count > 0)
-        if (buffer_perform(stores, 1 + below(8), &emu.random)) return true;
+static void perform_some_stores(void) {
+  if (warp_count > 0)
+    buffer_perform(&warps[below((uint32_t)warp_count)]->stores, 1 + below(8), &emu.random);
+}
+
+/* False: all stores are performed. Then no chance was drawn either. */
+static bool must_perform_some_stores(void) {
+  uint32_t waiting = 0;
+  for (size_t i = 0; i < warp_count; ++i) waiting += warps[i]->stores.count > 0;
+  uint32_t skip = waiting > 0 ? below(waiting) : 0;
+  for (size_t i = 0; i < warp_count; ++i) {
+    store_buffer *stores = &warps[i]->stores;
+    if (stores->count == 0 || skip-- > 0) continue;
+    while (!buffer_perform(stores, 1 + below(8), &emu.random)) {
     }
+    return true;
   }
-  for (grid *grid = grids; must && grid; grid = grid->next)
-    if (buffer_perform(&grid->leftover, 8, &emu.random)) return true;
+  for (grid *grid = grids; grid; grid = grid->next)
+    if (grid->leftover.count > 0) return buffer_perform(&grid->leftover, 8, &emu.random);
   return false;
 }
 
@@ -424,22 +434,24 @@ static void run_some_lane(void) {
 
 static bool step(void) {
   ++emu.steps;
-  if ((runnable_count == 0 || below(pace.starts) == 0) && start_some_work()) return true;
-  if ((runnable_count == 0 || below(pace.starts) == 0) && start_some_block()) return true;
-  if (pace.performs > 0 && below(pace.performs) == 0) perform_some_stores(false);
-  if (runnable_count > 0) {
-    run_some_lane();
-    return true;
-  }
-  return perform_some_stores(true) || step_some_collective();
+  if (runnable_count == 0)
+    return start_some_work() || start_some_block() || must_perform_some_stores() ||
+           step_some_collective();
+  if (below(pace.starts) == 0 && start_some_work()) return true;
+  if (below(pace.starts) == 0 && start_some_block()) return true;
+  if (pace.performs > 0 && below(pace.performs) == 0) perform_some_stores();
+  run_some_lane();
+  return true;
 }
 
+/* Draws nothing when there is nothing to do: how often it is called in vain depends on the host. */
 bool scheduler_run(void) {
-  const uint64_t changes = emu.changes;
+  const uint64_t changes = emu.changes, steps = emu.steps;
+  if (emu.arrived) draw_pace();
   take_arrived();
-  draw_pace();
   while (step()) {
   }
+  if (emu.steps == steps + 1) emu.steps = steps; /* nothing could be done */
   return emu.changes != changes;
 }
 
@@ -462,8 +474,8 @@ void scheduler_look_again(void) {
   wake_polling(0);
 }
 
-/* A kernel looks at its clock every 256 rounds, and needs two looks: at the start of its wait, and after
- * its bound. The leap is longer than any bound. */
+/* A kernel looks at its clock every 256 rounds, and needs two looks: at the start of its wait, and
+ * after its bound. The leap is longer than any bound. */
 void scheduler_break_deadlock(void) {
   enum { ROUNDS = 300, LEAPS = 3 };
   static const uint64_t leap_ns = 1ull << 53;

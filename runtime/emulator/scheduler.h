@@ -1,5 +1,5 @@
-/* The devices at work: grids, blocks, warps and lanes, and which of them moves next. All of it happens on
- * one host thread at a time, which holds the machine's lock. */
+/* The devices at work: grids, blocks, warps and lanes, and which of them moves next. All of it
+ * happens on one host thread at a time, which holds the machine's lock. */
 #ifndef LAMPAR_EMU_SCHEDULER_H
 #define LAMPAR_EMU_SCHEDULER_H
 
@@ -22,7 +22,7 @@ typedef struct watch {
 
 typedef enum lane_state {
   LANE_RUNNABLE,
-  LANE_POLLS,    /* until one of its addresses changes */
+  LANE_POLLS, /* until one of its addresses changes */
   LANE_AT_BARRIER,
   LANE_AWAITS_GRID,
   LANE_ENDED,
@@ -62,8 +62,8 @@ typedef struct grid {
   work *work;
   struct grid *next;
   unsigned started, allowed, ended, resident, resident_max; /* blocks */
-  block *blocks;       /* those on the device */
-  store_buffer leftover; /* of blocks that have ended */
+  block *blocks;                                            /* those on the device */
+  store_buffer leftover;                                    /* of blocks that have ended */
 } grid;
 
 /* The lane that runs, for the primitives. */
@@ -87,14 +87,15 @@ bool lane_watch(lane *lane, uintptr_t vector); /* false: it watches too many */
 void lane_forget_watches(lane *lane);
 void memory_changed_range(uintptr_t at, size_t bytes);
 
-/* Does all that the devices can do now; true when something changed that a host or a peer may see. */
+/* Does all that the devices can do now; true when something changed that a host or a peer may see.
+ */
 bool scheduler_run(void);
 
 /* Another process may have changed memory: every lane that polls looks again. */
 void scheduler_look_again(void);
 
-/* For when nothing can run and nobody will come: moves the clock on, so that bounded waits end. When
- * that does not help either, says who waits for what and fails the devices. */
+/* For when nothing can run and nobody will come: moves the clock on, so that bounded waits end.
+ * When that does not help either, says who waits for what and fails the devices. */
 void scheduler_break_deadlock(void);
 
 /* All grids, for the report. */

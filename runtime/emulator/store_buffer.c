@@ -23,8 +23,7 @@ static void filter_add(uint64_t filter[8], uintptr_t word) {
 static void append(store_buffer *buffer, pending_word entry) {
   if (buffer->count == buffer->capacity) {
     buffer->capacity = buffer->capacity ? 2 * buffer->capacity : 64;
-    buffer->entries =
-        require(realloc(buffer->entries, buffer->capacity * sizeof *buffer->entries));
+    buffer->entries = require(realloc(buffer->entries, buffer->capacity * sizeof *buffer->entries));
   }
   buffer->entries[buffer->count++] = entry;
   filter_add(buffer->filter, entry.word);
@@ -53,8 +52,7 @@ void buffer_load(const store_buffer *buffer, unsigned lane, uintptr_t from, void
       const uint32_t word = __atomic_load_n((const uint32_t *)(from + i), __ATOMIC_RELAXED);
       memcpy((char *)value + i, &word, 4);
     }
-  else
-    memcpy(value, (const void *)from, bytes);
+  else memcpy(value, (const void *)from, bytes);
   if (!may_hold(buffer->filter, from)) return; /* 16 bytes are aligned: one bit speaks for them */
   for (size_t i = 0; i < buffer->count; ++i) {
     const pending_word *entry = &buffer->entries[i];

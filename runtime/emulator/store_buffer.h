@@ -1,31 +1,32 @@
 /* The memory model. One page; what it stands on is the PTX ISA, "Memory Consistency Model".
  *
- * A warp's stores wait in a buffer of 4-byte words until they are performed: written to memory, where
- * every thread of every device sees them. They are performed late and in any order.
+ * A warp's stores wait in a buffer of 4-byte words until they are performed: written to memory,
+ * where every thread of every device sees them. They are performed late and in any order.
  *
  *   rule here                                       rule of PTX it stands on
- *   ------------------------------------------     ----------------------------------------------------
- *   a word is never torn; 16 bytes are four        "Vector data types": a vector access is modelled as
- *   words in no order                              scalar accesses with no order among them
- *   two words may be performed in any order,       relaxed and weak stores to different locations are
- *   whoever stored them                            not ordered by program order alone (Causality order)
- *   two stores of a warp to one word are           Coherence axiom; SC-per-location: morally strong
- *   performed in order                             writes that overlap have one order
- *   a thread sees its own stores at once           SC-per-location (program order, read after write)
+ *   ------------------------------------------ ----------------------------------------------------
+ *   a word is never torn; 16 bytes are four        "Vector data types": a vector access is modelled
+ * as words in no order                              scalar accesses with no order among them two
+ * words may be performed in any order,       relaxed and weak stores to different locations are
+ *   whoever stored them                            not ordered by program order alone (Causality
+ * order) two stores of a warp to one word are           Coherence axiom; SC-per-location: morally
+ * strong performed in order                             writes that overlap have one order a thread
+ * sees its own stores at once           SC-per-location (program order, read after write)
  *   sync_warp: afterwards the lanes of the warp    bar.warp.sync "guarantees memory ordering among
  *   see each other's earlier stores; nobody        participating threads"; others are not
  *   else does                                      participants
- *   publish: everything that the lane stored or    st.release: Release pattern, cumulative over what
- *   was shown by sync_warp is performed before     was observed; the store itself may come late
+ *   publish: everything that the lane stored or    st.release: Release pattern, cumulative over
+ * what was shown by sync_warp is performed before     was observed; the store itself may come late
  *   exchange: acts on memory, at once              Atomicity axiom
  *   the end of a grid performs all its stores      completion of a grid is ordered before its
- *                                                  dependents, griddepcontrol.wait included ("all memory
- *                                                  operations are performed and made visible")
- *   a poll that spins sees a store in the end      forward progress; no rule says when
+ *                                                  dependents, griddepcontrol.wait included ("all
+ * memory operations are performed and made visible") a poll that spins sees a store in the end
+ * forward progress; no rule says when
  *
- * Two places are stricter than PTX. Loads are made in program order, and all observers see a store at
- * the same moment. A store that overtakes another looks to a reader the same as a load that does, so
- * for words that carry their own validity nothing is lost; a protocol with flags would need both. */
+ * Two places are stricter than PTX. Loads are made in program order, and all observers see a store
+ * at the same moment. A store that overtakes another looks to a reader the same as a load that
+ * does, so for words that carry their own validity nothing is lost; a protocol with flags would
+ * need both. */
 #ifndef LAMPAR_EMU_STORE_BUFFER_H
 #define LAMPAR_EMU_STORE_BUFFER_H
 
@@ -34,21 +35,22 @@
 #include <stdint.h>
 
 typedef struct pending_word {
-  uintptr_t word;  /* address, a multiple of 4 */
+  uintptr_t word; /* address, a multiple of 4 */
   uint32_t value;
-  uint8_t bytes;   /* bit i: byte i is stored */
+  uint8_t bytes; /* bit i: byte i is stored */
   uint8_t lane;
 } pending_word;
 
 typedef struct store_buffer {
   pending_word *entries; /* in the order of the stores */
   size_t count, capacity;
-  size_t shown;          /* the first so many are visible to the whole warp */
-  uint64_t filter[8];    /* no bit for an address: it is not in the buffer */
+  size_t shown;       /* the first so many are visible to the whole warp */
+  uint64_t filter[8]; /* no bit for an address: it is not in the buffer */
 } store_buffer;
 
 /* 1 to 16 bytes, aligned to their size up to 4. */
-void buffer_store(store_buffer *buffer, unsigned lane, uintptr_t to, const void *value, size_t bytes);
+void buffer_store(store_buffer *buffer, unsigned lane, uintptr_t to, const void *value,
+                  size_t bytes);
 void buffer_load(const store_buffer *buffer, unsigned lane, uintptr_t from, void *value,
                  size_t bytes);
 

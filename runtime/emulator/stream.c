@@ -55,10 +55,8 @@ int stream_enqueue(struct CUstream_st *stream, const task *given, work **enqueue
   if (emu.devices[stream->device].error) return emu.devices[stream->device].error;
   work *created = work_create(&task);
   stream_append(stream, created);
-  if (enqueued)
-    *enqueued = created;
-  else
-    work_release(created);
+  if (enqueued) *enqueued = created;
+  else work_release(created);
   return CUDA_SUCCESS;
 }
 
@@ -169,17 +167,14 @@ int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph) {
   for (struct CUstream_st *other = streams; other; other = other->next) {
     if (other->captured != captured) continue;
     for (size_t i = 0; i < other->tail_count; ++i)
-      is_joined &=
-          graph_precedes(captured, other->tails[i], stream->tails, stream->tail_count);
+      is_joined &= graph_precedes(captured, other->tails[i], stream->tails, stream->tail_count);
     if (other != stream) other->tail_count = 0;
     other->captured = NULL;
     other->began_capture = false;
   }
   stream->tail_count = 0;
-  if (is_joined)
-    *graph = captured;
-  else
-    graph_release(captured);
+  if (is_joined) *graph = captured;
+  else graph_release(captured);
   return machine_leave(is_joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
 }
 

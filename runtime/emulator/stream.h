@@ -10,7 +10,7 @@ struct CUstream_st {
   int device;
   unsigned index; /* of the device's streams */
   uint64_t enqueued;
-  work *last; /* the end of what was enqueued */
+  work *last;                  /* the end of what was enqueued */
   struct CUgraph_st *captured; /* NULL: the stream is not being captured */
   bool began_capture;
   size_t *tails; /* the captured nodes that the next one waits for */

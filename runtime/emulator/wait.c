@@ -1,13 +1,14 @@
 /* Host threads that wait, and when the devices run.
  *
- * Enqueueing never runs anything. The devices run when the host is quiet: every thread of the process
- * either waits in here or is asleep in the kernel of the operating system. Then all that the host will
- * enqueue is enqueued, whichever thread was faster, and what the devices do depends on that and on the
- * seed alone. One of the waiting threads, the leader, finds out that the host is quiet and runs them.
+ * Enqueueing never runs anything. The devices run when the host is quiet: every thread of the
+ * process either waits in here or is asleep in the kernel of the operating system. Then all that
+ * the host will enqueue is enqueued, whichever thread was faster, and what the devices do depends
+ * on that and on the seed alone. One of the waiting threads, the leader, finds out that the host is
+ * quiet and runs them.
  *
- * So the same seed gives the same run when: there is one process; each device's streams are made and
- * used by one thread; no thread sleeps for a while and then goes on by itself. Otherwise runs differ,
- * but nothing is wrong with them. */
+ * So the same seed gives the same run when: there is one process; each device's streams are made
+ * and used by one thread; no thread sleeps for a while and then goes on by itself. Otherwise runs
+ * differ, but nothing is wrong with them. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -23,10 +24,11 @@
 #include "scheduler.h"
 
 enum {
-  GRACE_MS = 100,          /* until a host of sleepers is taken to stay asleep */
+  GRACE_MS = 100,          /* until threads that could wake by themselves are taken to sleep on */
   SHARED_GRACE_MS = 30000, /* the same when other processes take part */
   BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices for ever */
-  QUERY_MS = 100,          /* the longest that a query takes when the host is not quiet */
+  VAIN_QUERIES = 50, /* in a row, that count as a grace: a host that polls has a clock of its own */
+  QUERY_MS = 100,    /* the longest that a query takes when the host is not quiet */
 };
 
 static uint64_t now_ms(void) {
@@ -37,7 +39,22 @@ static uint64_t now_ms(void) {
 
 typedef struct census {
   unsigned long tasks, switches;
+  bool can_wake; /* some task sleeps in a way that may end by itself: a timeout, a file */
 } census;
+
+/* False for a task that waits for another thread, and for nothing else. */
+static bool can_wake_by_itself(const char *task) {
+  char path[64];
+  long call = -1;
+  unsigned long arguments[4];
+  snprintf(path, sizeof path, "/proc/self/task/%.20s/syscall", task);
+  FILE *file = fopen(path, "r");
+  if (!file) return true;
+  const int read = fscanf(file, "%ld %lx %lx %lx %lx", &call, &arguments[0], &arguments[1],
+                          &arguments[2], &arguments[3]);
+  fclose(file);
+  return read != 5 || call != SYS_futex || arguments[3] != 0; /* the fourth is the timeout */
+}
 
 /* False when the task may be running. Counts how often it went to sleep so far. */
 static bool is_asleep(const char *task, census *census) {
@@ -54,6 +71,7 @@ static bool is_asleep(const char *task, census *census) {
   if (!state || !switches) return false;
   if (strchr("RD", state[8])) return false;
   ++census->tasks;
+  census->can_wake |= can_wake_by_itself(task);
   census->switches += strtoul(switches + 26, NULL, 10);
   return true;
 }
@@ -77,16 +95,16 @@ static bool others_sleep(census *census) {
   return all;
 }
 
-/* Two looks that found all asleep, and nobody woke between them: at that time nobody was awake who could
- * have woken another. */
-static bool host_is_quiet(bool *has_others) {
+/* Two looks that found all asleep, and nobody woke between them: at that time nobody was awake who
+ * could have woken another. */
+static bool host_is_quiet(bool *can_wake) {
   int waiting = 0;
   for (const waiter *waiter = emu.waiters; waiter; waiter = waiter->next)
     waiting += !waiter->satisfied;
   if (atomic_load(&emu.inside) != waiting) return false;
   census first, second;
   if (!others_sleep(&first) || !others_sleep(&second)) return false;
-  *has_others = second.tasks > 0;
+  *can_wake = second.can_wake;
   return first.tasks == second.tasks && first.switches == second.switches &&
          atomic_load(&emu.inside) == waiting;
 }
@@ -113,27 +131,39 @@ static void pause_us(long us) {
   pthread_mutex_lock(&emu.lock);
 }
 
-static int grace_ms(bool has_others) {
+static int grace_ms(bool can_wake) {
   if (emu.is_shared) return emu.grace_ms ? emu.grace_ms : SHARED_GRACE_MS;
-  if (has_others) return emu.grace_ms ? emu.grace_ms : GRACE_MS;
+  if (can_wake) return emu.grace_ms ? emu.grace_ms : GRACE_MS;
   return 0;
+}
+
+/* The devices stand still: whether they will for ever. Threads that only ask count as a host with a
+ * clock of its own, unless another process may come. */
+static bool is_deadlock(uint64_t now, bool can_wake, bool let_go) {
+  if (emu.still_since == 0) emu.still_since = now;
+  if (let_go && !emu.is_shared) return ++emu.vain_queries == VAIN_QUERIES;
+  return now - emu.still_since >= (uint64_t)grace_ms(can_wake);
+}
+
+static void devices_move(void) {
+  emu.still_since = 0;
+  emu.vain_queries = 0;
 }
 
 /* Runs the devices until `self` may go on, or until it is a query that has waited long enough. */
 static void lead(const waiter *self) {
   const uint64_t began = now_ms();
-  uint64_t busy_since = began, stuck_since = 0;
+  uint64_t busy_since = began;
   long us = 20;
   satisfy(false);
   while (!self->satisfied) {
-    bool has_others = false;
-    const bool is_quiet = host_is_quiet(&has_others);
+    bool can_wake = false;
+    const bool is_quiet = host_is_quiet(&can_wake);
     const uint64_t now = now_ms();
     if (!is_quiet && now - busy_since < BUSY_MS) {
       if (self->asks && now - began >= QUERY_MS) return;
       pause_us(us);
       if (us < 500) us += us / 4;
-      stuck_since = 0;
       satisfy(false); /* somebody new may wait for what is over */
       continue;
     }
@@ -142,21 +172,23 @@ static void lead(const waiter *self) {
     const bool has_changed = scheduler_run();
     busy_since = now_ms();
     us = 20;
-    if (satisfy(true) || has_arrived || has_changed || !is_quiet) {
-      stuck_since = 0;
-      continue;
-    }
-    if (stuck_since == 0) stuck_since = busy_since;
-    if (busy_since - stuck_since >= (uint64_t)grace_ms(has_others))
+    const bool stands_still = !has_arrived && !has_changed && is_quiet;
+    const bool let_go = satisfy(true);
+    if (!stands_still) {
+      devices_move();
+    } else if (is_deadlock(busy_since, can_wake, let_go)) {
       scheduler_break_deadlock();
-    else
+      devices_move();
+    } else if (!let_go) {
       pause_us(1000);
+    }
   }
 }
 
 int machine_wait(work *waited, bool asks) {
   if (waited->is_done) return emu.devices[waited->task.device].error;
-  waiter self = {.next = emu.waiters, .work = waited, .asks = asks, .task = (int)syscall(SYS_gettid)};
+  waiter self = {
+      .next = emu.waiters, .work = waited, .asks = asks, .task = (int)syscall(SYS_gettid)};
   emu.waiters = &self;
   while (!self.satisfied) {
     if (emu.has_leader) {

@@ -1,5 +1,6 @@
-/* What a device is asked to do, and the order between those things: a directed graph without cycles.
- * Streams and events are only ways to write down its edges; a launched graph is a copy of its nodes. */
+/* What a device is asked to do, and the order between those things: a directed graph without
+ * cycles. Streams and events are only ways to write down its edges; a launched graph is a copy of
+ * its nodes. */
 #ifndef LAMPAR_EMU_WORK_H
 #define LAMPAR_EMU_WORK_H
 
@@ -60,14 +61,15 @@ typedef struct edge {
 
 typedef struct work {
   task task;
-  /* Orders works whatever thread was first: device, stream of the device, number within the stream. */
+  /* Orders works whatever thread was first: device, stream of the device, number within the stream.
+   */
   uint64_t key[3];
   int references;
   struct work *next; /* in the list of those that arrived, or are ready, or are under way */
   edge *edges;       /* to those that wait for this one */
   size_t edge_count, edge_capacity;
-  unsigned blocked;    /* edges that still keep it from starting */
-  unsigned incomplete; /* edges that still keep it from being done */
+  unsigned blocked;      /* edges that still keep it from starting */
+  unsigned incomplete;   /* edges that still keep it from being done */
   struct work *previous; /* of a programmatic kernel: whose end wait_for_previous_grid waits for */
   struct grid *grid;
   void *staged; /* bytes of a copy from pageable host memory */

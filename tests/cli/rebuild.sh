@@ -67,3 +67,10 @@ same 'sources rendered for line numbers' 0 "$(steps render)"
 rebuild
 same 'the pack as before' "$before" "$(cksum < out/small/small.pack)"
 rebuild_is_idle 'line numbers'
+
+# The options that the plan depends on are kept for when ninja makes it again.
+rm -rf out
+"$LAMPAR" build small.lua --templates templates --arch sm_90 > /dev/null 2> log
+write_small_spec small.lua 'watchdog_ms = 0, rows = 2,'
+ninja -C out/small > log || fail "ninja by hand, with --arch: $(cat log)"
+[ "$(steps plan)" -eq 1 ] || fail "ninja by hand, with --arch, does not see a changed spec: $(cat log)"

@@ -382,15 +382,17 @@ static void a_claim_is_the_first_one_s(void **state) {
   assert_true(lampar_cache_claim(lab.cache, &key, cache_lab_build));
 
   /* Of a process that died long ago, or of a machine whose clock is wrong. */
-  char entry[SCRATCH_PATH_BYTES], claim[SCRATCH_PATH_BYTES + 8];
+  char entry[SCRATCH_PATH_BYTES], claim[2 * SCRATCH_PATH_BYTES];
   cache_lab_entry(lab.folder, 1, entry);
-  snprintf(claim, sizeof claim, "%s.claim", entry);
+  snprintf(claim, sizeof claim, "%s/v1/claims/%s", lab.folder, strrchr(entry, '/') + 1);
   struct timespec times[2];
   for (int away = -100; away <= 100; away += 200) {
     clock_gettime(CLOCK_REALTIME, &times[0]);
     times[0].tv_sec += away;
     times[1] = times[0];
+    assert_int_equal(lampar_cache_claims(lab.cache), 1);
     assert_int_equal(utimensat(AT_FDCWD, claim, times, 0), 0);
+    assert_int_equal(lampar_cache_claims(lab.cache), 0);
     assert_true(lampar_cache_claim(lab.cache, &key, cache_lab_build));
     assert_false(lampar_cache_claim(lab.cache, &key, cache_lab_build)); /* taken over by one */
   }

@@ -106,7 +106,7 @@ static void what_is_missing_is_named(void **state) {
   image.info[3] = 0x00083004;
   refuse(&image, "kernel", "does not say");
   image = sound();
-  image.header.e_machine = EM_X86_64;
+  image.header.e_machine = EM_S390; /* neither a GPU nor the host */
   refuse(&image, "kernel", "not a cubin");
 }
 

@@ -388,7 +388,8 @@ __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
 }
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
-__shared__ Real partial[2][1][kRowMailboxes];
+constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
+__shared__ alignas(16) Real partial[2][1][kPartials];
 __shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
 
 __device__ __forceinline__ unsigned shared_address(const void *of) {
@@ -432,7 +433,7 @@ __device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :
-                 : "r"(barrier), "r"(unsigned(shares * sizeof partial[0][0]))
+                 : "r"(barrier), "r"(unsigned(shares * kRowMailboxes * sizeof(Real)))
                  : "memory");
   unsigned complete = 0;
   while (!complete)
@@ -451,19 +452,19 @@ __device__ __forceinline__ Real combine_sum(Real a, Real b) {
 }
 
 // Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
-__device__ __forceinline__ void tell_sum(unsigned round, unsigned share, unsigned first,
-                                        unsigned lane, Real (&part)[kVectors]) {
+__device__ __forceinline__ void tell_sum(unsigned round, unsigned first, unsigned lane,
+                                        Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     for (unsigned mask = 16; mask > 0; mask /= 2)
       part[v] = combine_sum(part[v], butterfly(part[v], mask));
-    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, part[v]);
+    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
   }
 }
 
-__device__ __forceinline__ Real total_sum(unsigned round, unsigned share) {
-  Real total = partial[round % 2][share][0];
+__device__ __forceinline__ Real total_sum(unsigned round) {
+  Real total = partial[round % 2][0][0];
   for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = combine_sum(total, partial[round % 2][share][mailbox]);
+    total = total + partial[round % 2][0][mailbox];
   return total;
 }
 
@@ -609,16 +610,14 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 
   // rmsnorm: x / sqrt(mean(x^2) + eps) * (offset + weight)
   {
-    {
-      Real share[kVectors];
-      for (unsigned v = 0; v < kVectors; ++v) {
-        const float (&x)[kVectorElements] = value[v];
-        Real part = 0;
-        for (unsigned i = 0; i < kVectorElements; ++i) part = multiply_add(x[i], x[i], part);
-        share[v] = turn[v].place.active ? part : 0;
-      }
-      tell_sum(round, 0, first, lane, share);
+    Real squares_share[kVectors];
+    for (unsigned v = 0; v < kVectors; ++v) {
+      const float (&x)[kVectorElements] = value[v];
+      Real part = 0;
+      for (unsigned i = 0; i < kVectorElements; ++i) part = multiply_add(x[i], x[i], part);
+      squares_share[v] = turn[v].place.active ? part : 0;
     }
+    tell_sum(round, first, lane, squares_share);
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
@@ -627,7 +626,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       for (unsigned i = 0; i < kVectorElements; ++i) x[i] = x[i] * weight[i];
     }
     wait_partials(round, 1);
-    const Real squares = total_sum(round, 0);
+    const Real squares = total_sum(round);
     ++round;
     const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
     for (unsigned v = 0; v < kVectors; ++v) {

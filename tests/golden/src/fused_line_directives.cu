@@ -26,22 +26,22 @@
 #line 32 "templates/parts/banner.cuh.in"
 //
 // Made again by: lampar render plan.json ar_oneshot_w2_fp8_token_bf16_h2944_sm_90_r24
-#line 30 "templates/parts/head.cuh.in"
+#line 33 "templates/parts/head.cuh.in"
 
-#line 32 "templates/parts/head.cuh.in"
+#line 35 "templates/parts/head.cuh.in"
 constexpr unsigned kWorld = 2;  // ranks
-#line 34 "templates/parts/head.cuh.in"
+#line 37 "templates/parts/head.cuh.in"
 constexpr unsigned kWarps = 4;  // of a block
 constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // of 16 bytes
-#line 38 "templates/parts/head.cuh.in"
+#line 41 "templates/parts/head.cuh.in"
 constexpr unsigned kHidden = 2944;  // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
-#line 43 "templates/parts/head.cuh.in"
+#line 46 "templates/parts/head.cuh.in"
 constexpr unsigned kCluster = 3;  // blocks that share a row
 constexpr unsigned kVectors = 1;  // of a row that one lane has
-#line 46 "templates/parts/head.cuh.in"
+#line 49 "templates/parts/head.cuh.in"
 
 #line 2 "templates/parts/arguments.cuh.in"
 struct FaultRecord {
@@ -441,8 +441,9 @@ __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
 }
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
-__shared__ Real partial[2][1][kRowMailboxes];
-#line 11 "templates/parts/ptx/reduce.cuh.in"
+constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
+__shared__ alignas(16) Real partial[2][1][kPartials];
+#line 12 "templates/parts/ptx/reduce.cuh.in"
 __shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
 
 __device__ __forceinline__ unsigned shared_address(const void *of) {
@@ -486,7 +487,7 @@ __device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :
-                 : "r"(barrier), "r"(unsigned(shares * sizeof partial[0][0]))
+                 : "r"(barrier), "r"(unsigned(shares * kRowMailboxes * sizeof(Real)))
                  : "memory");
   unsigned complete = 0;
   while (!complete)
@@ -499,7 +500,7 @@ __device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
                  : "r"(barrier), "r"(round / 2 % 2)
                  : "memory");
 }
-#line 78 "templates/parts/ptx/reduce.cuh.in"
+#line 79 "templates/parts/ptx/reduce.cuh.in"
 
 #line 9 "templates/parts/rounds.cuh.in"
 __device__ __forceinline__ Real combine_max(Real a, Real b) {
@@ -507,20 +508,22 @@ __device__ __forceinline__ Real combine_max(Real a, Real b) {
 }
 
 // Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
-__device__ __forceinline__ void tell_max(unsigned round, unsigned share, unsigned first,
-                                        unsigned lane, Real (&part)[kVectors]) {
+__device__ __forceinline__ void tell_max(unsigned round, unsigned first, unsigned lane,
+                                        Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     for (unsigned mask = 16; mask > 0; mask /= 2)
       part[v] = combine_max(part[v], butterfly(part[v], mask));
-    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, part[v]);
+    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
   }
 }
 
+#line 34 "templates/parts/rounds.cuh.in"
+// The largest is the same in any order.
 __device__ __forceinline__ Real total_max(unsigned round, unsigned share) {
-  Real total = partial[round % 2][share][0];
-  for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = combine_max(total, partial[round % 2][share][mailbox]);
-  return total;
+  Real total[4] = {};
+  for (unsigned mailbox = 0; mailbox < kRowMailboxes; ++mailbox)
+    total[mailbox % 4] = combine_max(total[mailbox % 4], partial[round % 2][share][mailbox]);
+  return combine_max(combine_max(total[0], total[1]), combine_max(total[2], total[3]));
 }
 
 #line 1 "templates/parts/rows.cuh.in"
@@ -546,7 +549,7 @@ __device__ __forceinline__ Words<kVectorElements / 4> pack_e4m3(const float (&x)
                 encode_e4m3x2(x[4 * i + 2] * inverse, x[4 * i + 3] * inverse) << 16;
   return v;
 }
-#line 74 "templates/parts/head.cuh.in"
+#line 77 "templates/parts/head.cuh.in"
 
 #line 6 "templates/oneshot.cu.in"
 // One use of one mailbox by one lane: every address, as far as it is known without the epoch.
@@ -711,22 +714,21 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
   // fp8_token: e4m3(x * (448 / max|x|)), with scale = max|x| / 448 for each row
   {
 #line 1 "templates/parts/tell.cuh.in"
-    {
-      Real share[kVectors];
-      for (unsigned v = 0; v < kVectors; ++v) {
-        const float (&x)[kVectorElements] = value[v];
-        Real part = 0;
-#line 7 "templates/parts/tell.cuh.in"
-        part = magnitude(x);
-#line 11 "templates/parts/tell.cuh.in"
-        share[v] = turn[v].place.active ? part : 0;
-      }
-      tell_max(round, 0, first, lane, share);
+    Real peak_share[kVectors];
+    for (unsigned v = 0; v < kVectors; ++v) {
+      const float (&x)[kVectorElements] = value[v];
+      Real part = 0;
+#line 6 "templates/parts/tell.cuh.in"
+      part = magnitude(x);
+#line 10 "templates/parts/tell.cuh.in"
+      peak_share[v] = turn[v].place.active ? part : 0;
     }
-#line 13 "templates/parts/total.cuh.in"
+#line 13 "templates/parts/tell.cuh.in"
+    tell_max(round, first, lane, peak_share);
+#line 11 "templates/parts/total.cuh.in"
     wait_partials(round, 1);
     const Real peak = total_max(round, 0);
-#line 16 "templates/parts/total.cuh.in"
+#line 14 "templates/parts/total.cuh.in"
     ++round;
 #line 11 "templates/epilogues/fp8_token.cu.in"
     const float inverse = peak > 0 ? divide(448.0f, float(peak)) : 0.0f;

@@ -1,0 +1,113 @@
+#!/bin/sh
+# A check that cannot fail proves nothing. Each mutation below breaks the protocol in a scratch copy of the
+# templates or of the runtime; the emulated device has to find it within the schedules that CI runs, with
+# the report it names. The copy that is not mutated has to pass.
+#   mutations.sh LAMPAR PROTOCOL_TEST SOURCE_FOLDER PACK OUT [NAME...]
+set -u
+lampar=$1 test=$2 source=$3 pack=$4 out=$5
+shift 5
+templates=$source/templates spec=$source/tests/emu/small.lua
+wanted=$*
+schedules=6
+failures=0
+export LAMPAR_DEVICE=emu
+
+# mutate NAME REPORT MODE FILE SED: the report is a pattern of grep -E; `none` has to pass.
+mutate() {
+  name=$1 report=$2 mode=$3 file=$4 change=$5
+  case " $wanted " in "  " | *" $name "*) ;; *) return ;; esac
+  scratch=$out/$name
+  rm -rf "$scratch"
+  mkdir -p "$scratch"
+  cp -r "$templates" "$scratch/templates"
+  sed -i -E "$change" "$scratch/templates/$file"
+  if [ "$name" != none ] && cmp -s "$templates/$file" "$scratch/templates/$file"; then
+    echo "$name: FAILED: the template has changed, the mutation does not apply"
+    failures=$((failures + 1))
+    return
+  fi
+  if ! "$lampar" build "$spec" --templates "$scratch/templates" -o "$scratch" \
+    >"$scratch/build.txt" 2>&1; then
+    echo "$name: FAILED: does not compile"
+    cat "$scratch/build.txt"
+    failures=$((failures + 1))
+    return
+  fi
+  "$test" "$scratch/small/small.pack" 3 f32 328 24 $schedules $mode >"$scratch/report.txt" 2>&1
+  status=$?
+  if [ "$name" = none ] && [ $status -eq 0 ]; then
+    echo "not mutated ($mode): right"
+  elif [ "$name" != none ] && [ $status -eq 1 ] && grep -qE "$report" "$scratch/report.txt"; then
+    echo "$name: found: $(grep -E -m 1 "$report" "$scratch/report.txt" | cut -c 1-160)"
+  else
+    echo "$name: FAILED: status $status, expected a report like '$report'"
+    tail -n 20 "$scratch/report.txt"
+    failures=$((failures + 1))
+  fi
+}
+
+kernel=oneshot.cu.in
+missing='waited in vain for rank|nothing came from the ranks'
+wrong='wrong sum|sum is wrong'
+
+mutate none '' plain $kernel ''
+mutate none '' programmatic $kernel ''
+mutate one-half "$missing|$wrong" plain $kernel \
+  's/const unsigned half = \(epoch & 1\) \* kHalfBytes;/const unsigned half = 0;/'
+mutate no-rearm "$wrong|$missing" plain $kernel \
+  '/store_vector\(slots \+ .*empty_vector\(\)\);/d'
+mutate rearm-before-sum "$wrong|$missing" plain $kernel \
+  's/^  bool waiting = true;/&\n  store_vector(slots + (call.rank + 1) % kWorld * kMailboxBytes, empty_vector());/'
+mutate epoch-without-barrier "$wrong|$missing" plain $kernel 's/^  sync_warp\(\);//'
+mutate epoch-never-advanced "$wrong|$missing" plain $kernel '/store_word\(use.epoch, epoch \+ 1\)/d'
+mutate first-word-only "$wrong" plain parts/vector.cuh.in \
+  's/return v.word\[0\] == kSentinel \|\|.*/return v.word[0] == kSentinel;/; /^ +v.word\[3\] == kSentinel;/d'
+mutate sentinel-not-sanitised "$missing" plain parts/vector.cuh.in \
+  's/v.word\[i\] == kSentinel \? 0x7fffffff : v.word\[i\]/v.word[i]/'
+mutate own-rank-first "$wrong" plain $kernel \
+  's/^  unpack\(from\[0\], sum\);/  { const Vector first = from[0]; from[0] = mine; if (call.rank) from[call.rank] = first; }\n&/'
+mutate push-into-other-half "$missing" plain $kernel \
+  's/push\(use.to\[(.*)\] \+ half, mine\)/push(use.to[\1] + (kHalfBytes - half), mine)/'
+mutate idle-lanes-poll "$missing" plain $kernel '/if \(!use.place.active\) return;/d'
+mutate no-dependency-wait "$wrong|$missing" programmatic $kernel '/^  wait_for_previous_grid\(\);/d'
+mutate consumer-reads-early "$wrong|$missing" programmatic $kernel \
+  '/^  wait_for_previous_grid\(\);/d; s/^  const unsigned half = /  wait_for_previous_grid();\n&/'
+
+# The runtime gives every group of a device the first one's workspace.
+name=shared-workspace
+case " $wanted " in
+"  " | *" $name "*)
+  scratch=$out/$name
+  rm -rf "$scratch"
+  mkdir -p "$scratch"
+  cp -r "$source/runtime" "$source/generator" "$scratch"
+  sed -i -E 's/driver->memory_alloc\(&workspace->base, workspace->bytes\)/shared(driver, workspace)/
+    s/^lampar_status lampar_workspace_open\(/static int shared(const lampar_driver *driver, lampar_workspace *workspace) {\
+  static lampar_device_pointer base[16];\
+  int device, result = 0;\
+  driver->context_device(\&device);\
+  if (base[device] == 0) result = driver->memory_alloc(\&base[device], 2 * workspace->bytes);\
+  workspace->base = base[device];\
+  return result;\
+}\
+&/' "$scratch/runtime/workspace.c"
+  if cmp -s "$source/runtime/workspace.c" "$scratch/runtime/workspace.c" ||
+    ! "${CC:-cc}" -std=c17 -D_GNU_SOURCE -O1 -I"$scratch/runtime" -I"$scratch/runtime/include" \
+      -I"$scratch/generator" "$scratch"/runtime/*.c "$scratch/generator/ranks.c" \
+      "$source/tests/emu/ranks_test.c" -o "$scratch/ranks_test" -ldl -lpthread \
+      2>"$scratch/build.txt"; then
+    echo "$name: FAILED: the mutation does not apply"
+    cat "$scratch/build.txt"
+    failures=$((failures + 1))
+  elif "$scratch/ranks_test" "$pack" two-groups >"$scratch/report.txt" 2>&1 ||
+    ! grep -qE "$wrong|$missing" "$scratch/report.txt"; then
+    echo "$name: FAILED: not found"
+    tail -n 20 "$scratch/report.txt"
+    failures=$((failures + 1))
+  else
+    echo "$name: found: $(grep -E -m 1 "$wrong|$missing" "$scratch/report.txt" | cut -c 1-160)"
+  fi
+  ;;
+esac
+
+[ $failures -eq 0 ]

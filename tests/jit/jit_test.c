@@ -1,0 +1,586 @@
+/* liblampar-jit as a program sees it: through its header and the shared library. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <lampar/lampar_jit.h>
+
+#include "scratch.h"
+
+enum { RANKS = 8, EXCHANGE_MS = 100000 };
+
+static const char *spec, *offline; /* files: the spec, and the pack that the tool made of it */
+
+/* One build with what can be said of it. */
+typedef struct trial {
+  lampar_jit_options options;
+  lampar_jit_stats stats;
+  lampar_pack *pack;
+  lampar_status status;
+  char error[1024];
+  int warnings;
+  char warning[1024];
+  const char *spec;
+} trial;
+
+static void note(void *user, lampar_log_level level, const char *line) {
+  trial *const t = user;
+  if (level != LAMPAR_LOG_WARN) return;
+  ++t->warnings;
+  snprintf(t->warning, sizeof t->warning, "%s", line);
+}
+
+static trial prepare(const char *folder) {
+  trial t = {.options = LAMPAR_JIT_OPTIONS_INIT, .stats = LAMPAR_JIT_STATS_INIT, .spec = spec};
+  t.options.write_folder = folder;
+  t.options.log = note;
+  return t;
+}
+
+static void run(trial *t) {
+  t->options.log_user = t;
+  t->options.stats = &t->stats;
+  t->status = lampar_jit_build(t->spec, "sm_90", &t->options, &t->pack);
+  snprintf(t->error, sizeof t->error, "%s", lampar_last_error());
+}
+
+static void succeed(trial *t) {
+  run(t);
+  if (t->status != LAMPAR_OK) fail_msg("%s", t->error);
+  assert_int_equal(t->stats.kernels, t->stats.cached + t->stats.compiled + t->stats.received);
+  assert_int_equal(t->stats.kernels, lampar_pack_count(t->pack));
+}
+
+static void fail_with(trial *t, lampar_status status, const char *part) {
+  run(t);
+  assert_null(t->pack);
+  assert_int_equal(t->status, status);
+  if (strstr(t->error, part) == NULL) fail_msg("no '%s' in: %s", part, t->error);
+}
+
+/* The same bytes as what the tool made offline. */
+static void close_equal(trial *t) {
+  lampar_pack *expected;
+  assert_int_equal(lampar_pack_open(offline, &expected), LAMPAR_OK);
+  assert_string_equal(lampar_pack_digest(t->pack), lampar_pack_digest(expected));
+  assert_string_equal(lampar_pack_name(t->pack), "small");
+  lampar_pack_close(expected);
+  lampar_pack_close(t->pack);
+  t->pack = NULL;
+}
+
+static int count_entries(const char *folder) {
+  char command[SCRATCH_PATH_BYTES + 64];
+  int count = -1;
+  snprintf(command, sizeof command, "find '%s' -type f 2>/dev/null | wc -l", folder);
+  FILE *const answer = popen(command, "r");
+  assert_non_null(answer);
+  assert_int_equal(fscanf(answer, "%d", &count), 1);
+  pclose(answer);
+  return count;
+}
+
+/* ---- one process ---- */
+
+static void cold_and_warm_are_the_offline_pack(void **state) {
+  (void)state;
+  scratch s;
+  char folder[SCRATCH_PATH_BYTES];
+  scratch_open(&s);
+  scratch_path(&s, "cache", folder);
+  trial cold = prepare(folder), warm = prepare(folder);
+  succeed(&cold);
+  assert_int_equal(cold.stats.compiled, cold.stats.kernels);
+  assert_int_equal(count_entries(folder), cold.stats.kernels);
+  close_equal(&cold);
+  succeed(&warm);
+  assert_int_equal(warm.stats.cached, warm.stats.kernels);
+  close_equal(&warm);
+  assert_int_equal(cold.warnings + warm.warnings, 0);
+
+  /* The folder as one of an image, beside one of its own that stays empty. */
+  char own[SCRATCH_PATH_BYTES];
+  scratch_path(&s, "own", own);
+  const char *const image[] = {folder};
+  trial again = prepare(own);
+  again.options.read_folders = image;
+  again.options.read_folder_count = 1;
+  succeed(&again);
+  assert_int_equal(again.stats.cached, again.stats.kernels);
+  assert_int_equal(count_entries(own), 0);
+  close_equal(&again);
+  scratch_close(&s);
+}
+
+static void a_damaged_entry_is_made_again(void **state) {
+  (void)state;
+  scratch s;
+  char folder[SCRATCH_PATH_BYTES], command[SCRATCH_PATH_BYTES + 96];
+  scratch_open(&s);
+  scratch_path(&s, "cache", folder);
+  trial first = prepare(folder), second = prepare(folder), third = prepare(folder);
+  succeed(&first);
+  close_equal(&first);
+  snprintf(command, sizeof command, "f=$(find '%s' -type f | sort | head -1); truncate -s 500 $f",
+           folder);
+  assert_int_equal(system(command), 0);
+  succeed(&second);
+  assert_int_equal(second.stats.compiled, 1);
+  assert_int_equal(second.warnings, 1);
+  if (strstr(second.warning, "is truncated") == NULL) fail_msg("%s", second.warning);
+  close_equal(&second);
+  succeed(&third);
+  assert_int_equal(third.stats.compiled, 0);
+  close_equal(&third);
+  scratch_close(&s);
+}
+
+static void an_empty_variable_and_no_home_keep_nothing(void **state) {
+  (void)state;
+  scratch s;
+  char kept[SCRATCH_PATH_BYTES], *home = getenv("HOME") != NULL ? strdup(getenv("HOME")) : NULL;
+  scratch_open(&s);
+  setenv("HOME", s.folder, 1);
+  setenv("LAMPAR_CACHE_DIR", "", 1);
+  for (int round = 0; round < 2; ++round) {
+    trial t = prepare(NULL);
+    succeed(&t);
+    assert_int_equal(t.stats.compiled, t.stats.kernels);
+    assert_int_equal(t.warnings, 0);
+    close_equal(&t);
+    assert_int_equal(count_entries(s.folder), 0);
+    unsetenv("HOME"); /* the second round */
+    unsetenv("LAMPAR_CACHE_DIR");
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("CACHE_DIRECTORY");
+  }
+  /* With a home it is kept there. */
+  setenv("HOME", s.folder, 1);
+  scratch_path(&s, ".cache/lampar", kept);
+  trial t = prepare(NULL);
+  succeed(&t);
+  assert_int_equal(count_entries(kept), t.stats.kernels);
+  close_equal(&t);
+  if (home != NULL) setenv("HOME", home, 1);
+  free(home);
+  scratch_close(&s);
+}
+
+static int stop_at_three(void *user, uint32_t done, uint32_t total, const char *name) {
+  uint32_t *const calls = user;
+  assert_int_equal(done, ++*calls);
+  assert_true(total > 3);
+  assert_memory_equal(name, "ar_", 3);
+  return done == 3;
+}
+
+static int only_count(void *user, uint32_t done, uint32_t total, const char *name) {
+  (void)done, (void)total, (void)name;
+  ++*(uint32_t *)user;
+  return 0;
+}
+
+static void progress_can_stop_and_what_is_done_is_kept(void **state) {
+  (void)state;
+  scratch s;
+  char folder[SCRATCH_PATH_BYTES];
+  uint32_t calls = 0;
+  scratch_open(&s);
+  scratch_path(&s, "cache", folder);
+  trial stopped = prepare(folder), rest = prepare(folder), warm = prepare(folder);
+  stopped.options.progress = stop_at_three;
+  stopped.options.progress_user = &calls;
+  fail_with(&stopped, LAMPAR_ERROR_SYSTEM, "stopped by the progress function after 3 of ");
+  assert_int_equal(calls, 3);
+
+  calls = 0;
+  rest.options.progress = only_count;
+  rest.options.progress_user = &calls;
+  succeed(&rest);
+  assert_true(rest.stats.cached >= 3);
+  assert_int_equal(calls, rest.stats.compiled);
+  close_equal(&rest);
+
+  calls = 0;
+  warm.options.progress = only_count;
+  warm.options.progress_user = &calls;
+  succeed(&warm);
+  assert_int_equal(calls, 0);
+  close_equal(&warm);
+  scratch_close(&s);
+}
+
+static void without_a_compiler_the_cache_has_to_do(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *value, *says;
+    lampar_status status;
+  } ways[] = {
+      {"LAMPAR_DISABLE_JIT", "1", "LAMPAR_DISABLE_JIT is set", LAMPAR_ERROR_NO_KERNEL},
+      {"LAMPAR_NVRTC_LIBRARY", "/nowhere/libnvrtc.so", "/nowhere/libnvrtc.so cannot be loaded",
+       LAMPAR_ERROR_SYSTEM},
+  };
+  scratch s;
+  char folder[SCRATCH_PATH_BYTES], empty[SCRATCH_PATH_BYTES];
+  scratch_open(&s);
+  scratch_path(&s, "cache", folder);
+  scratch_path(&s, "empty", empty);
+  trial first = prepare(folder);
+  succeed(&first);
+  close_equal(&first);
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; ++i) {
+    setenv(ways[i].name, ways[i].value, 1);
+    trial missing = prepare(empty), warm = prepare(folder);
+    fail_with(&missing, ways[i].status, ways[i].says);
+    if (strncmp(missing.error, "ar_", 3) != 0) fail_msg("no kernel is named: %s", missing.error);
+    succeed(&warm);
+    assert_int_equal(warm.stats.cached, warm.stats.kernels);
+    close_equal(&warm);
+    unsetenv(ways[i].name);
+  }
+  scratch_close(&s);
+}
+
+static void templates_may_be_a_folder(void **state) {
+  (void)state;
+  scratch s;
+  char path[SCRATCH_PATH_BYTES];
+  scratch_open(&s);
+  trial own = prepare(""), broken = prepare("");
+  own.options.templates = LAMPAR_TEMPLATES;
+  succeed(&own);
+  close_equal(&own);
+  scratch_write(&s, "oneshot.cu.in", "$nonsense(\n", 11, path);
+  setenv("LAMPAR_TEMPLATES", s.folder, 1);
+  fail_with(&broken, LAMPAR_ERROR_ARGUMENT, "oneshot.cu.in:");
+  unsetenv("LAMPAR_TEMPLATES");
+  scratch_close(&s);
+}
+
+/* ---- specs and options ---- */
+
+static void a_spec_may_be_text(void **state) {
+  (void)state;
+  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
+  lampar_pack *pack = NULL;
+  options.write_folder = "";
+  options.world = 2;
+  assert_int_equal(lampar_jit_build_text(
+                       "return spec { name = 't', arch = { 'sm_90' }, world = { 2, 4 }, dtype = "
+                       "{ 'f32' } }",
+                       "config", "sm_90", &options, &pack),
+                   LAMPAR_OK);
+  lampar_kernel_info info;
+  assert_string_equal(lampar_pack_name(pack), "t");
+  for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
+    assert_int_equal(lampar_pack_info(pack, i, &info), LAMPAR_OK);
+    assert_int_equal(info.world, 2);
+  }
+  lampar_pack_close(pack);
+  pack = NULL;
+  assert_int_equal(
+      lampar_jit_build_text("return\nspec { name = 7 }", "config", "sm_90", &options, &pack),
+      LAMPAR_ERROR_ARGUMENT);
+  assert_memory_equal(lampar_last_error(), "config:2: name", 14);
+  assert_int_equal(lampar_jit_build_text("return require 'x'", "config", "sm_90", &options, &pack),
+                   LAMPAR_ERROR_ARGUMENT);
+  assert_non_null(strstr(lampar_last_error(), "has no folder"));
+  assert_null(pack);
+}
+
+static void bad_requests_say_what_is_wrong(void **state) {
+  (void)state;
+  lampar_pack *pack = NULL;
+  assert_int_equal(lampar_jit_build("/nowhere.lua", "sm_90", NULL, &pack), LAMPAR_ERROR_ARGUMENT);
+  assert_non_null(strstr(lampar_last_error(), "/nowhere.lua"));
+  assert_int_equal(lampar_jit_build(spec, "sm_100", NULL, &pack), LAMPAR_ERROR_ARGUMENT);
+  assert_non_null(strstr(lampar_last_error(), "its archs are sm_90 emu"));
+  assert_int_equal(lampar_jit_build(spec, "hopper", NULL, &pack), LAMPAR_ERROR_ARGUMENT);
+  assert_int_equal(lampar_jit_build(NULL, "sm_90", NULL, &pack), LAMPAR_ERROR_ARGUMENT);
+  assert_int_equal(lampar_jit_build(spec, "sm_90", NULL, NULL), LAMPAR_ERROR_ARGUMENT);
+  trial t = prepare("");
+  t.options.world = 3;
+  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "no kernels for 3 ranks");
+  t.options.world = -1;
+  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "world -1");
+  t = prepare("");
+  t.options.size = 0;
+  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "its size is not set");
+  t = prepare("");
+  t.options.read_folder_count = 1;
+  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "read_folders is NULL");
+}
+
+/* ---- the device ---- */
+
+static bool has_emulator(void) {
+  return getenv("LAMPAR_EMU_LIBRARY") != NULL &&
+         system("${CXX:-c++} --version > /dev/null 2>&1") == 0;
+}
+
+/* Makes a device's context current, as an engine does. */
+static void set_device(const char *library, int device) {
+  void *const emulator = dlopen(library, RTLD_NOW);
+  assert_non_null(emulator);
+  int (*init)(unsigned), (*retain)(void **, int), (*set)(void *);
+  *(void **)&init = dlsym(emulator, "cuInit");
+  *(void **)&retain = dlsym(emulator, "cuDevicePrimaryCtxRetain");
+  *(void **)&set = dlsym(emulator, "cuCtxSetCurrent");
+  void *context;
+  assert_int_equal(init(0), 0);
+  assert_int_equal(retain(&context, device), 0);
+  assert_int_equal(set(context), 0);
+}
+
+static void without_an_arch_it_is_that_of_the_device(void **state) {
+  (void)state;
+  const char *const library = getenv("LAMPAR_EMU_LIBRARY");
+  if (!has_emulator()) skip();
+  scratch s;
+  char folder[SCRATCH_PATH_BYTES];
+  scratch_open(&s);
+  scratch_path(&s, "cache", folder);
+  setenv("LAMPAR_DEVICE", "emu", 1);
+  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
+  lampar_jit_stats stats = LAMPAR_JIT_STATS_INIT;
+  lampar_pack *pack = NULL;
+  options.write_folder = folder;
+  options.world = 2;
+  options.stats = &stats;
+  assert_int_equal(lampar_jit_build(spec, NULL, &options, &pack), LAMPAR_ERROR_DRIVER);
+  assert_non_null(strstr(lampar_last_error(), "no CUDA context"));
+  set_device(library, 0);
+  for (int round = 0; round < 2; ++round) {
+    lampar_kernel_info info;
+    if (lampar_jit_build(spec, NULL, &options, &pack) != LAMPAR_OK)
+      fail_msg("%s", lampar_last_error());
+    assert_int_equal(round == 0 ? stats.compiled : stats.cached, lampar_pack_count(pack));
+    assert_int_equal(lampar_pack_info(pack, 0, &info), LAMPAR_OK);
+    assert_string_equal(info.arch, "emu");
+    lampar_pack_close(pack);
+  }
+  unsetenv("LAMPAR_DEVICE");
+  scratch_close(&s);
+}
+
+/* ---- ranks ---- */
+
+typedef struct rank {
+  pthread_t thread;
+  trial trial;
+} rank;
+
+static void *serve(void *argument) {
+  run(&((rank *)argument)->trial);
+  return NULL;
+}
+
+/* All ranks build together, each with what `prepared` says; the caller looks at the results. */
+static void run_ranks(rank ranks[RANKS]) {
+  lampar_local_exchange *local;
+  assert_int_equal(lampar_local_exchange_create(RANKS, EXCHANGE_MS, &local), LAMPAR_OK);
+  for (int r = 0; r < RANKS; ++r) {
+    ranks[r].trial.options.exchange = lampar_local_exchange_rank(local, r);
+    assert_int_equal(pthread_create(&ranks[r].thread, NULL, serve, &ranks[r]), 0);
+  }
+  for (int r = 0; r < RANKS; ++r) pthread_join(ranks[r].thread, NULL);
+  lampar_local_exchange_destroy(local);
+}
+
+static void each_kernel_is_compiled_once_over_all_ranks(void **state) {
+  (void)state;
+  scratch s;
+  char folders[RANKS][SCRATCH_PATH_BYTES];
+  rank ranks[RANKS];
+  scratch_open(&s);
+  for (int r = 0; r < RANKS; ++r) {
+    char name[16];
+    snprintf(name, sizeof name, "rank%d", r);
+    scratch_path(&s, name, folders[r]);
+    ranks[r].trial = prepare(folders[r]);
+  }
+  run_ranks(ranks);
+  uint32_t compiled = 0;
+  for (int r = 0; r < RANKS; ++r) {
+    trial *const t = &ranks[r].trial;
+    if (t->status != LAMPAR_OK) fail_msg("rank %d: %s", r, t->error);
+    compiled += t->stats.compiled;
+    assert_true(t->stats.compiled <= t->stats.kernels / RANKS + 1);
+    assert_int_equal(t->stats.received, t->stats.kernels - t->stats.compiled);
+    assert_int_equal(count_entries(folders[r]), t->stats.kernels);
+  }
+  assert_int_equal(compiled, ranks[0].trial.stats.kernels);
+  for (int r = 0; r < RANKS; ++r) close_equal(&ranks[r].trial);
+
+  /* Now some have everything, some have lost half, and some have nothing. */
+  for (int r = 0; r < RANKS; ++r) {
+    char command[SCRATCH_PATH_BYTES + 96];
+    snprintf(command, sizeof command, "find '%s' -type f | sort | head -%d | xargs -r rm -f",
+             folders[r],
+             r % 3 == 0   ? 0
+             : r % 3 == 1 ? 3
+                          : 1000);
+    assert_int_equal(system(command), 0);
+    ranks[r].trial = prepare(folders[r]);
+  }
+  run_ranks(ranks);
+  for (int r = 0; r < RANKS; ++r) {
+    trial *const t = &ranks[r].trial;
+    if (t->status != LAMPAR_OK) fail_msg("rank %d: %s", r, t->error);
+    assert_int_equal(t->stats.compiled, 0);
+    assert_int_equal(t->stats.received, r % 3 == 0 ? 0 : r % 3 == 1 ? 3 : t->stats.kernels);
+    assert_int_equal(count_entries(folders[r]), t->stats.kernels);
+    close_equal(t);
+  }
+  scratch_close(&s);
+}
+
+/* ---- ranks with a communicator: the emulated device's ---- */
+
+typedef struct nccl_id {
+  char bytes[128];
+} nccl_id;
+
+enum { NCCL_RANKS = 3 };
+
+typedef struct nccl_rank {
+  pthread_t thread;
+  int rank;
+  void *emulator;
+  nccl_id id;
+  struct ncclComm *comm;
+  const char *folder;
+  lampar_jit_stats stats;
+  char digest[64], error[1024];
+} nccl_rank;
+
+static void *serve_over_nccl(void *argument) {
+  nccl_rank *const r = argument;
+  int (*init)(struct ncclComm **, int, nccl_id, int), (*destroy)(struct ncclComm *);
+  *(void **)&init = dlsym(r->emulator, "ncclCommInitRank");
+  *(void **)&destroy = dlsym(r->emulator, "ncclCommDestroy");
+  set_device(getenv("LAMPAR_EMU_LIBRARY"), r->rank);
+  assert_int_equal(init(&r->comm, NCCL_RANKS, r->id, r->rank), 0);
+  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
+  lampar_pack *pack;
+  r->stats = (lampar_jit_stats)LAMPAR_JIT_STATS_INIT;
+  options.write_folder = r->folder;
+  options.comm = r->comm;
+  options.stats = &r->stats;
+  if (lampar_jit_build(spec, "emu", &options, &pack) == LAMPAR_OK) {
+    snprintf(r->digest, sizeof r->digest, "%s", lampar_pack_digest(pack));
+    lampar_pack_close(pack);
+  } else {
+    snprintf(r->error, sizeof r->error, "%s", lampar_last_error());
+  }
+  destroy(r->comm);
+  return NULL;
+}
+
+/* Rank 0 has all kernels and gives them to the others. That they compile while they wait for each
+ * other is for real devices: to the emulated one it looks like a deadlock. */
+static void ranks_may_share_over_nccl(void **state) {
+  (void)state;
+  if (!has_emulator()) skip();
+  scratch s;
+  char folder[SCRATCH_PATH_BYTES];
+  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
+  lampar_pack *pack;
+  scratch_open(&s);
+  scratch_path(&s, "cache", folder);
+  options.write_folder = folder;
+  assert_int_equal(lampar_jit_build(spec, "emu", &options, &pack), LAMPAR_OK);
+  setenv("LAMPAR_DEVICE", "emu", 1);
+  nccl_rank ranks[NCCL_RANKS] = {{0}};
+  int (*make_id)(nccl_id *);
+  void *const emulator = dlopen(getenv("LAMPAR_EMU_LIBRARY"), RTLD_NOW);
+  *(void **)&make_id = dlsym(emulator, "ncclGetUniqueId");
+  assert_int_equal(make_id(&ranks[0].id), 0);
+  for (int r = 0; r < NCCL_RANKS; ++r) {
+    ranks[r].rank = r;
+    ranks[r].emulator = emulator;
+    ranks[r].id = ranks[0].id;
+    ranks[r].folder = r == 0 ? folder : "";
+    assert_int_equal(pthread_create(&ranks[r].thread, NULL, serve_over_nccl, &ranks[r]), 0);
+  }
+  for (int r = 0; r < NCCL_RANKS; ++r) pthread_join(ranks[r].thread, NULL);
+  for (int r = 0; r < NCCL_RANKS; ++r) {
+    assert_string_equal(ranks[r].error, "");
+    assert_string_equal(ranks[r].digest, lampar_pack_digest(pack));
+    assert_int_equal(r == 0 ? ranks[r].stats.cached : ranks[r].stats.received,
+                     lampar_pack_count(pack));
+  }
+  lampar_pack_close(pack);
+  unsetenv("LAMPAR_DEVICE");
+  scratch_close(&s);
+}
+
+static void expect_all(rank ranks[RANKS], int culprit, lampar_status status, const char *part) {
+  char from[32];
+  snprintf(from, sizeof from, "rank %d: ", culprit);
+  for (int r = 0; r < RANKS; ++r) {
+    const trial *const t = &ranks[r].trial;
+    assert_null(t->pack);
+    assert_int_equal(t->status, status);
+    if (strstr(t->error, part) == NULL || (r != culprit && strstr(t->error, from) == NULL))
+      fail_msg("rank %d, without '%s' or '%s': %s", r, from, part, t->error);
+  }
+}
+
+static int stop_at_once(void *user, uint32_t done, uint32_t total, const char *name) {
+  (void)user, (void)done, (void)total, (void)name;
+  return 1;
+}
+
+static void a_failure_of_one_rank_is_the_failure_of_all(void **state) {
+  (void)state;
+  rank ranks[RANKS];
+  for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
+  ranks[3].trial.spec = "/nowhere.lua";
+  run_ranks(ranks);
+  expect_all(ranks, 3, LAMPAR_ERROR_ARGUMENT, "/nowhere.lua: cannot be read");
+
+  for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
+  ranks[5].trial.options.progress = stop_at_once;
+  run_ranks(ranks);
+  expect_all(ranks, 5, LAMPAR_ERROR_SYSTEM, "stopped by the progress function after 1 of 1");
+
+  for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
+  ranks[6].trial.options.world = 4;
+  run_ranks(ranks);
+  for (int r = 0; r < RANKS; ++r) {
+    assert_int_equal(ranks[r].trial.status, LAMPAR_ERROR_ARGUMENT);
+    assert_non_null(strstr(ranks[r].trial.error, "rank 6 builds other kernels than rank 0"));
+  }
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cold_and_warm_are_the_offline_pack),
+      cmocka_unit_test(a_damaged_entry_is_made_again),
+      cmocka_unit_test(an_empty_variable_and_no_home_keep_nothing),
+      cmocka_unit_test(progress_can_stop_and_what_is_done_is_kept),
+      cmocka_unit_test(without_a_compiler_the_cache_has_to_do),
+      cmocka_unit_test(templates_may_be_a_folder),
+      cmocka_unit_test(a_spec_may_be_text),
+      cmocka_unit_test(bad_requests_say_what_is_wrong),
+      cmocka_unit_test(without_an_arch_it_is_that_of_the_device),
+      cmocka_unit_test(each_kernel_is_compiled_once_over_all_ranks),
+      cmocka_unit_test(ranks_may_share_over_nccl),
+      cmocka_unit_test(a_failure_of_one_rank_is_the_failure_of_all),
+  };
+  if (argc != 3) {
+    fprintf(stderr, "usage: jit_test SPEC PACK\n");
+    return 2;
+  }
+  spec = argv[1];
+  offline = argv[2];
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,18 @@
+# Two hundred processes start at once with one empty folder: all get their kernels, what is kept is
+# whole, and nothing else is left behind.
+. "$LAMPAR_SOURCE/tests/cli/expect.sh"
+need_nvrtc
+export LAMPAR_CACHE_DIR="$scratch/cache"
+number=0
+while [ "$number" -lt 200 ]; do
+  number=$((number + 1))
+  "$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 > "out.$number" 2>&1 &
+done
+wait
+cat out.* > all
+same 'processes that succeeded' 200 "$(grep -c ' ms ' all)"
+kernels=$(awk 'NR == 1 { print $3 }' all)
+same 'files' "$kernels" "$(find cache -type f | wc -l)"
+same 'left behind' 0 "$(find cache -name '*.tmp' -o -path '*/claims/*' | wc -l)"
+echo "kernels: $kernels, compiled over all processes: $(awk '{ sum += $7 } END { print sum }' all)"
+"$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 | grep -q " $kernels cached 0 compiled" || fail 'not warm'

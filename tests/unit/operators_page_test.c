@@ -1,0 +1,69 @@
+/* The page for operators says what the library says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "environment.h"
+#include "lampar/lampar.h"
+
+static const char reason_row[] = "\n| `LAMPAR_REASON_";
+
+static char *read_text(const char *path) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  char *text = calloc(1, 1 << 20);
+  assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
+  fclose(file);
+  return text;
+}
+
+/* The table of operators.md is the library's own, line by line. */
+static void the_page_lists_every_variable(void **state) {
+  (void)state;
+  char *page = read_text(LAMPAR_OPERATORS_PAGE);
+  size_t rows = 0;
+  for (const char *p = page; (p = strstr(p, "\n| `LAMPAR_")) != NULL; ++p)
+    rows += strncmp(p, reason_row, sizeof reason_row - 1) != 0;
+  assert_int_equal(rows, LAMPAR_VARIABLE_COUNT);
+  for (int i = 0; i < LAMPAR_VARIABLE_COUNT; ++i) {
+    char row[512];
+    snprintf(row, sizeof row, "\n| `%s` | %s |\n", lampar_variable_name((enum lampar_variable)i),
+             lampar_variable_meaning((enum lampar_variable)i));
+    if (strstr(page, row) == NULL) fail_msg("operators.md lacks:%s", row);
+  }
+  free(page);
+}
+
+/* A row for each reason, in the order of their values, with its sentence. */
+static void the_page_lists_every_reason(void **state) {
+  (void)state;
+  char *page = read_text(LAMPAR_OPERATORS_PAGE);
+  const char *unknown = lampar_reason_string((lampar_reason)31), *row = page;
+  int reason = 0;
+  for (; strcmp(lampar_reason_string((lampar_reason)reason), unknown) != 0; ++reason) {
+    char sentence[256];
+    row = strstr(row, reason_row);
+    if (row == NULL) fail_msg("operators.md has no row for reason %d", reason);
+    snprintf(sentence, sizeof sentence, "` | %s | ", lampar_reason_string((lampar_reason)reason));
+    const char *end = strchr(++row, '\n'), *found = strstr(row, sentence);
+    if (found == NULL || found > end)
+      fail_msg("row %d of operators.md lacks: %s", reason, sentence);
+  }
+  assert_true(reason > 20);
+  assert_null(strstr(row, reason_row));
+  free(page);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_page_lists_every_variable),
+      cmocka_unit_test(the_page_lists_every_reason),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
