@@ -1,6 +1,6 @@
 /* jit_time SPEC ARCH: one build at start-up, as an engine makes it; the folder of the cache comes
- * from the environment. Prints milliseconds, kernels, and how many of them were in the cache and how
- * many were compiled. */
+ * from the environment. Prints milliseconds, kernels, and how many of them were in the cache and
+ * how many were compiled. */
 #include <stdio.h>
 
 #include <lampar/lampar_jit.h>
