@@ -5,10 +5,7 @@ return spec {
   topology = { link = "nvlink", nodes = 1 },
   world    = { 2, 4, 8 },
   dtype    = { "bf16" },
-  hidden   = {
-    model "deepseek-v3", model "llama-3.1-70b", model "qwen3-235b-a22b", model "llama-4-scout",
-    model "glm-5", 2880,
-  },
+  hidden   = { model "deepseek-v3", model "llama-3.1-70b", 2880 },
   rows     = 128,
   epilogue = { {}, { "residual", "rmsnorm" }, { "residual", "rmsnorm", "fp8_static" } },
 }

@@ -9,13 +9,14 @@ set -eu
 build=$(cd "${1:?usage: tests/bench/jit.sh BUILD [--peer]}" && pwd)
 spec=$(cd "$(dirname "$0")/../.." && pwd)/specs/h200-8.lua
 arch=sm_90
+world=8
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LAMPAR_CACHE_DIR="$work/cache"
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
-once() { "$build/bin/jit_time" "$spec" "$arch"; }
+once() { "$build/bin/jit_time" "$spec" "$arch" "$world"; }
 
 cold() {
   rm -rf "$work/cache"
@@ -36,7 +37,7 @@ median() { awk '{ print $1 }' "$1" | sort -n | awk '{ a[NR] = $1 } END { print a
 least() { awk '{ print $1 }' "$1" | sort -n | head -1; }
 row() { printf '%-28s %9.1f %9.1f ms %10s\n' "$1" "$(median "$work/$2")" "$(least "$work/$2")" "$3"; }
 
-echo "$(nproc) cores, $(basename "$spec") for $arch"
+echo "$(nproc) cores, $(basename "$spec") for $arch and $world ranks"
 for round in 1 2 3 4 5; do
   cold | tee -a "$work/cold"
   once | tee -a "$work/warm"
