@@ -35,6 +35,11 @@ static bool is_right(const lampar_walk *walk, size_t i, uint32_t got) {
          (walk->slack[i] > 0 && fabs(number - x) <= walk->slack[i] + reach_of(walk->dtype, x));
 }
 
+/* Whether what goes on is more than what is stored. */
+static bool keeps_fp32(const lampar_walk *walk) {
+  return walk->call->variant->rounding == LAMPAR_ROUNDING_FP32 && walk->dtype != LAMPAR_F32;
+}
+
 lampar_status lampar_walk_store(lampar_walk *walk, const char *operand,
                                 const lampar_operand_memory *memory) {
   const size_t first = (size_t)(walk->row * memory->stride);
@@ -43,16 +48,15 @@ lampar_status lampar_walk_store(lampar_walk *walk, const char *operand,
     const float number = lampar_decode(walk->dtype, got);
     if (!is_right(walk, i, got)) return lampar_walk_wrong(walk, operand, i, number, walk->x[i]);
     lampar_element_store(walk->dtype, memory->expected, first + i, got);
-    /* With fp32 kept through, what is stored is not what goes on. */
-    if (walk->call->variant->rounding == LAMPAR_ROUNDING_UNFUSED) walk->x[i] = number;
+    if (!keeps_fp32(walk)) walk->x[i] = number;
   }
-  if (walk->call->variant->rounding == LAMPAR_ROUNDING_UNFUSED) walk->is_exact = true;
+  if (!keeps_fp32(walk)) walk->is_exact = true;
   return LAMPAR_OK;
 }
 
 /* What a stage's result becomes before the next one has it. */
 static void end_stage(lampar_walk *walk) {
-  if (walk->call->variant->rounding != LAMPAR_ROUNDING_UNFUSED) return;
+  if (keeps_fp32(walk)) return;
   for (size_t i = 0; i < walk->hidden; ++i) {
     if (walk->is_exact)
       walk->x[i] = lampar_decode(walk->dtype, lampar_encode(walk->dtype, walk->x[i]));
@@ -79,13 +83,11 @@ static const float *read_columns(const lampar_walk *walk, const char *name, floa
 
 /* Takes over the norm. It is stored next, which makes x exact again, or the doubt goes on. */
 static lampar_status end_norm(lampar_walk *walk) {
-  const bool is_fp32 =
-      walk->call->variant->rounding == LAMPAR_ROUNDING_FP32 && walk->dtype != LAMPAR_F32;
   walk->is_exact = false;
   for (size_t i = 0; i < walk->hidden; ++i) {
     walk->x[i] = (float)walk->norm[i];
     /* The sum of squares, and three roundings. */
-    if (is_fp32) walk->slack[i] += fabs(walk->norm[i]) * 0x1p-20;
+    if (keeps_fp32(walk)) walk->slack[i] += fabs(walk->norm[i]) * 0x1p-20;
   }
   if (!walk->is_stored_next) end_stage(walk);
   return LAMPAR_OK;
