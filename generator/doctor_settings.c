@@ -17,17 +17,14 @@ static bool is_known(const char *name, size_t length) {
   return false;
 }
 
-/* A misspelt variable changes nothing, and nobody would say so. Those of the emulated device are
- * its own. */
+/* A misspelt variable changes nothing, and nobody would say so. */
 static void look_for_misspelt(lampar_diagnosis *diagnosis) {
   const char *names[LAMPAR_VARIABLE_COUNT];
   for (int i = 0; i < LAMPAR_VARIABLE_COUNT; ++i)
     names[i] = lampar_variable_name((enum lampar_variable)i);
   for (char **entry = environ; *entry != NULL; ++entry) {
     const size_t length = strcspn(*entry, "=");
-    if (strncmp(*entry, "LAMPAR_", 7) != 0 || strncmp(*entry, "LAMPAR_EMU_", 11) == 0 ||
-        is_known(*entry, length))
-      continue;
+    if (strncmp(*entry, "LAMPAR_", 7) != 0 || is_known(*entry, length)) continue;
     char name[64];
     const size_t kept = length < sizeof name ? length : sizeof name - 1;
     memcpy(name, *entry, kept);

@@ -18,7 +18,16 @@ static const struct {
     [LAMPAR_VARIABLE_DISABLE_JIT] = {"LAMPAR_DISABLE_JIT",
                                      "1: nothing is compiled at run time; a kernel that is not in "
                                      "the cache is an error"},
+    [LAMPAR_VARIABLE_EMU_DEVICES] = {"LAMPAR_EMU_DEVICES",
+                                     "number of emulated devices, 1 to 16; 8"},
+    [LAMPAR_VARIABLE_EMU_GRACE_MS] =
+        {"LAMPAR_EMU_GRACE_MS", "how long emulated devices that cannot go on wait for a sleeping "
+                                "host; 100, or 30000 for several processes"},
     [LAMPAR_VARIABLE_EMU_LIBRARY] = {"LAMPAR_EMU_LIBRARY", "file of the emulated device"},
+    [LAMPAR_VARIABLE_EMU_P2P] = {"LAMPAR_EMU_P2P",
+                                 "0: emulated devices cannot reach each other's memory"},
+    [LAMPAR_VARIABLE_EMU_SEED] = {"LAMPAR_EMU_SEED",
+                                  "number that chooses the emulated schedule; 1"},
     [LAMPAR_VARIABLE_NCCL_LIBRARY] = {"LAMPAR_NCCL_LIBRARY", "file of NCCL to load"},
     [LAMPAR_VARIABLE_NVRTC_LIBRARY] = {"LAMPAR_NVRTC_LIBRARY", "file of NVRTC to load"},
     [LAMPAR_VARIABLE_STRICT] = {"LAMPAR_STRICT",

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "environment.h"
+
 machine emu = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 void machine_enter(void) {
@@ -17,17 +19,17 @@ int machine_leave(int result) {
   return result;
 }
 
-static bool read_number(const char *name, uint64_t low, uint64_t high, uint64_t fallback,
-                        uint64_t *value) {
-  const char *text = getenv(name);
+static bool read_number(enum lampar_variable variable, uint64_t low, uint64_t high,
+                        uint64_t fallback, uint64_t *value) {
+  const char *text = lampar_variable_text(variable);
   *value = fallback;
-  if (!text || !*text) return true;
+  if (!text) return true;
   char *end;
   errno = 0;
   *value = strtoull(text, &end, 0);
   if (errno == 0 && *end == '\0' && *text != '-' && *value >= low && *value <= high) return true;
-  fprintf(stderr, "lampar-emu: %s=%s: give a number from %llu to %llu\n", name, text,
-          (unsigned long long)low, (unsigned long long)high);
+  fprintf(stderr, "lampar-emu: %s=%s: give a number from %llu to %llu\n",
+          lampar_variable_name(variable), text, (unsigned long long)low, (unsigned long long)high);
   return false;
 }
 
@@ -52,10 +54,10 @@ static void choose_devices(void) {
 /* All that the environment decides. Devices are made once; a new seed counts at once. */
 bool machine_configure(void) {
   uint64_t devices, access, grace, seed;
-  if (!read_number("LAMPAR_EMU_DEVICES", 1, DEVICES_MAX, 8, &devices) ||
-      !read_number("LAMPAR_EMU_P2P", 0, 1, 1, &access) ||
-      !read_number("LAMPAR_EMU_GRACE_MS", 1, 3600000, 0, &grace) ||
-      !read_number("LAMPAR_EMU_SEED", 0, UINT64_MAX, 1, &seed))
+  if (!read_number(LAMPAR_VARIABLE_EMU_DEVICES, 1, DEVICES_MAX, 8, &devices) ||
+      !read_number(LAMPAR_VARIABLE_EMU_P2P, 0, 1, 1, &access) ||
+      !read_number(LAMPAR_VARIABLE_EMU_GRACE_MS, 1, 3600000, 0, &grace) ||
+      !read_number(LAMPAR_VARIABLE_EMU_SEED, 0, UINT64_MAX, 1, &seed))
     return false;
   if (!emu.is_initialised) {
     emu.device_count = (int)devices;
