@@ -8,16 +8,11 @@
 #include "error.h"
 #include "reference.h"
 
-/* What lampar_sample_row needs to know. */
+/* What sample_row needs to know. */
 typedef struct plan {
   uint64_t seed;
   uint32_t hidden;
 } plan;
-
-/* A sum of squares of the huge element is still an fp32 number. */
-static uint32_t special(uint32_t dtype, float value) {
-  return lampar_encode(dtype, value);
-}
 
 static uint32_t sample_row(uint32_t dtype, int rank, size_t index, const void *user) {
   const plan *p = user;
@@ -26,15 +21,15 @@ static uint32_t sample_row(uint32_t dtype, int rank, size_t index, const void *u
   const uint32_t usual = lampar_sample_finite(dtype, rank, index, &p->seed);
   switch (row % LAMPAR_SAMPLE_ROW_KINDS) {
   case 0: return 0;
-  case 1:
+  case 1: /* the square of the huge element is still an fp32 number */
     if (column != chosen) return usual;
-    return rank == 0 ? special(dtype, dtype == LAMPAR_F16 ? 6e4f : 1e18f) : 0;
+    return rank == 0 ? lampar_encode(dtype, dtype == LAMPAR_F16 ? 6e4f : 1e18f) : 0;
   case 2: /* sign and lowest mantissa bits */
     return dtype == LAMPAR_F32 ? usual & 0x8000ffff : usual & 0x803f;
-  case 3: return column == chosen && rank == 1 ? special(dtype, NAN) : usual;
-  case 4: return column == chosen && rank == 1 ? special(dtype, -INFINITY) : usual;
-  case 5: return special(dtype, 1.375f);
-  case 6: return special(dtype, -0.0f);
+  case 3: return column == chosen && rank == 1 ? lampar_encode(dtype, NAN) : usual;
+  case 4: return column == chosen && rank == 1 ? lampar_encode(dtype, -INFINITY) : usual;
+  case 5: return lampar_encode(dtype, 1.375f);
+  case 6: return lampar_encode(dtype, -0.0f);
   default: return usual;
   }
 }

@@ -51,10 +51,6 @@ uint8_t lampar_e2m1_encode(float value) {
   return (uint8_t)((signbit(value) ? 0x8 : 0) | encode_magnitude(e2m1, value));
 }
 
-float lampar_e8m0_decode(uint8_t bits) {
-  return ldexpf(1, (int)bits - 127);
-}
-
 uint8_t lampar_e8m0_above(float value) {
   int exponent;
   if (value == 0) return 0;

@@ -19,11 +19,8 @@ float lampar_e2m1_decode(uint8_t bits);
 /* To nearest, ties to even; beyond 6 it stays 6, with the sign; a NaN is +6 (0x7). */
 uint8_t lampar_e2m1_encode(float value);
 
-/* 2 to the power of the exponent: exact down to 2^-127, which is subnormal in fp32. */
-float lampar_e8m0_decode(uint8_t bits);
-
-/* The smallest power of two that is not below a positive number: 2^127 at most, and of those that
- * are normal in fp32; 2^-127 for zero. */
+/* The e8m0 of the smallest power of two that is not below a positive number: 2^127 at most, and of
+ * those that are normal in fp32; 2^-127 for zero. */
 uint8_t lampar_e8m0_above(float value);
 
 /* Of an array of `rows` rows of `groups` scales, all in elements of the array. */
