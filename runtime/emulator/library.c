@@ -150,23 +150,56 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct CUfunc_st *f
   return CUDA_SUCCESS;
 }
 
+/* Blocks of a cluster of one launch; 0: an attribute that is not known. */
+static unsigned cluster_of(const lampar_launch_config *config, bool *is_programmatic) {
+  unsigned cluster = 1;
+  *is_programmatic = false;
+  for (unsigned i = 0; i < config->attribute_count; ++i) {
+    const lampar_launch_attribute *attribute = &config->attributes[i];
+    switch (attribute->id) {
+    case LAMPAR_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION:
+      *is_programmatic = attribute->value.programmatic_stream_serialization_allowed != 0;
+      break;
+    case LAMPAR_LAUNCH_CLUSTER_DIMENSION:
+      cluster = attribute->value.cluster_dimension.x;
+      if (cluster > CLUSTER_BLOCKS_MAX || attribute->value.cluster_dimension.y != 1 ||
+          attribute->value.cluster_dimension.z != 1)
+        return 0;
+      break;
+    default: return 0;
+    }
+  }
+  return cluster;
+}
+
+int cuOccupancyMaxActiveClusters(int *clusters, struct CUfunc_st *function,
+                                 const lampar_launch_config *config) {
+  bool is_programmatic;
+  const unsigned cluster = cluster_of(config, &is_programmatic);
+  int blocks;
+  if (cluster == 0) return CUDA_ERROR_INVALID_VALUE;
+  const int result = cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function,
+                                                                 (int)config->block_x, 0);
+  if (result != CUDA_SUCCESS) return result;
+  *clusters = blocks * MULTIPROCESSORS / (int)cluster;
+  if (*clusters == 0) *clusters = 1; /* grid_start makes room for one */
+  return CUDA_SUCCESS;
+}
+
 int cuLaunchKernelEx(const lampar_launch_config *config, struct CUfunc_st *function,
                      void **parameters, void **extra) {
   if (!function || extra || !parameters) return CUDA_ERROR_INVALID_VALUE;
   if (config->grid_x == 0 || config->grid_y != 1 || config->grid_z != 1 || config->block_x == 0 ||
       config->block_x > 1024 || config->block_y != 1 || config->block_z != 1 ||
       config->shared_bytes != 0)
-    return CUDA_ERROR_INVALID_VALUE; /* one dimension, no shared memory: what kernels use so far */
+    return CUDA_ERROR_INVALID_VALUE; /* one dimension, no dynamic shared memory: what kernels use */
   task launch = {
       .kind = WORK_KERNEL,
       .kernel = {.function = function, .blocks = config->grid_x, .threads = config->block_x}};
   memcpy(launch.kernel.parameters, parameters[0], function->parameter_bytes);
-  for (unsigned i = 0; i < config->attribute_count; ++i) {
-    if (config->attributes[i].id != LAMPAR_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION)
-      return CUDA_ERROR_INVALID_VALUE;
-    launch.is_programmatic =
-        config->attributes[i].value.programmatic_stream_serialization_allowed != 0;
-  }
+  launch.kernel.cluster = cluster_of(config, &launch.is_programmatic);
+  if (launch.kernel.cluster == 0 || config->grid_x % launch.kernel.cluster != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   machine_enter();
   return machine_leave(stream_enqueue(stream_or_default(config->stream), &launch, NULL));
 }

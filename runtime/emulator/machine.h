@@ -16,6 +16,7 @@ enum {
   DEVICES_MAX = 16,
   MULTIPROCESSORS = 4,
   LANES_PER_MULTIPROCESSOR = 128,
+  CLUSTER_BLOCKS_MAX = 16,
 };
 
 typedef struct CUctx_st {

@@ -31,7 +31,7 @@ typedef struct task {
   union {
     struct {
       struct CUfunc_st *function;
-      unsigned blocks, threads;
+      unsigned blocks, threads, cluster;
       char parameters[KERNEL_PARAMETER_BYTES_MAX];
     } kernel;
     struct {
