@@ -53,25 +53,28 @@ wrong='wrong sum|sum is wrong'
 mutate none '' plain $kernel ''
 mutate none '' programmatic $kernel ''
 mutate one-half "$missing|$wrong" plain $kernel \
-  's/const unsigned half = \(epoch & 1\) \* kHalfBytes;/const unsigned half = 0;/'
+  's/const unsigned half = \(turn.uses & 1\) \* kHalfBytes;/const unsigned half = 0;/'
 mutate no-rearm "$wrong|$missing" plain $kernel \
-  '/store_vector\(slots \+ .*empty_vector\(\)\);/d'
-mutate rearm-before-sum "$wrong|$missing" plain $kernel \
-  's/^  bool waiting = true;/&\n  store_vector(slots + (call.rank + 1) % kWorld * kMailboxBytes, empty_vector());/'
-mutate epoch-without-barrier "$wrong|$missing" plain $kernel 's/^  sync_warp\(\);//'
-mutate epoch-never-advanced "$wrong|$missing" plain $kernel '/store_word\(use.epoch, epoch \+ 1\)/d'
-mutate first-word-only "$wrong" plain parts/vector.cuh.in \
-  's/return v.word\[0\] == kSentinel \|\|.*/return v.word[0] == kSentinel;/; /^ +v.word\[3\] == kSentinel;/d'
-mutate sentinel-not-sanitised "$missing" plain parts/vector.cuh.in \
+  '/store_words\(turn.slots \+ .*empty_vector\(\)\);/d'
+mutate rearm-before-sum "$wrong|$missing" plain parts/gather.cuh.in \
+  's/^  bool waiting = true;/&\n  store_words(turn.slots + (call.rank + 1) % kWorld * kMailboxBytes, empty_vector());/'
+mutate epoch-without-barrier "$wrong|$missing" plain $kernel 's/^ +sync_warp\(\);//'
+mutate epoch-never-advanced "$wrong|$missing" plain $kernel \
+  '/store_word\(turn.epoch, turn.uses \+ 1\)/d'
+mutate first-word-only "$wrong" plain parts/mailbox.cuh.in \
+  's/return v.word\[0\] == kSentinel \|\|.*/return v.word[0] == kSentinel;/; /^ +v.word\[2\] == kSentinel .*;/d'
+mutate sentinel-not-sanitised "$missing" plain parts/mailbox.cuh.in \
   's/v.word\[i\] == kSentinel \? 0x7fffffff : v.word\[i\]/v.word[i]/'
 mutate own-rank-first "$wrong" plain $kernel \
-  's/^  unpack\(from\[0\], sum\);/  { const Vector first = from[0]; from[0] = mine; if (call.rank) from[call.rank] = first; }\n&/'
+  's/^    add_all\(from, sum\);/    { const Vector first = from[0]; from[0] = turn.mine; if (call.rank) from[call.rank] = first; }\n&/'
 mutate push-into-other-half "$missing" plain $kernel \
-  's/push\(use.to\[(.*)\] \+ half, mine\)/push(use.to[\1] + (kHalfBytes - half), mine)/'
-mutate idle-lanes-poll "$missing" plain $kernel '/if \(!use.place.active\) return;/d'
-mutate no-dependency-wait "$wrong|$missing" programmatic $kernel '/^  wait_for_previous_grid\(\);/d'
-mutate consumer-reads-early "$wrong|$missing" programmatic $kernel \
-  '/^  wait_for_previous_grid\(\);/d; s/^  const unsigned half = /  wait_for_previous_grid();\n&/'
+  's/push\(turn.to\[(.*)\] \+ half, turn.mine\)/push(turn.to[\1] + (kHalfBytes - half), turn.mine)/'
+mutate idle-lanes-poll "$missing" plain parts/plain_kernel.cuh.in \
+  '/if \(!turn.place.active\) return;/d'
+mutate no-dependency-wait "$wrong|$missing" programmatic parts/plain_kernel.cuh.in \
+  '/^  wait_for_previous_grid\(\);/d'
+mutate consumer-reads-early "$wrong|$missing" programmatic parts/plain_kernel.cuh.in \
+  '/^  wait_for_previous_grid\(\);/d; s/^  send\(call, turn, lane\);/  wait_for_previous_grid();\n&/'
 
 # The runtime gives every group of a device the first one's workspace.
 name=shared-workspace
