@@ -10,7 +10,7 @@ local cluster_max = 8
 local rules = {
   straight = { threads = 128, vectors = 8192 },
   looping = { threads = 256 },
-  cluster_rows = 64, -- more rows than these fill the device with one block each
+  cluster_rows = 128, -- more rows than these fill the device with one block each
 }
 
 -- The emulated device is small: there a looping kernel loops after a few rows, which is what its tests
