@@ -29,6 +29,7 @@ const char *const lampar_emu_compiler_arguments[] = {
     "-nostdlib",
     "-fvisibility=hidden",
     "-ffp-contract=off",
+    "-fno-math-errno",
     "-fno-exceptions",
     "-fno-rtti",
     "-fno-stack-protector",

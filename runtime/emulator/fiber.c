@@ -2,6 +2,31 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "require.h"
+
+static void *free_stacks; /* each holds the next one's address in its first word */
+
+void *fiber_stack_take(void) {
+  if (!free_stacks) {
+    /* An odd number of cache lines apart: their tops would else all share a few sets of the cache.
+     */
+    enum { COUNT = 64, STRIDE = FIBER_STACK_BYTES + 5 * 64 };
+    char *many = mmap(NULL, (size_t)COUNT * STRIDE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (many == MAP_FAILED) require(NULL);
+    for (int i = 0; i < COUNT; ++i, many += STRIDE) fiber_stack_give_back(many);
+  }
+  void *taken = free_stacks;
+  free_stacks = *(void **)taken;
+  return taken;
+}
+
+void fiber_stack_give_back(void *stack) {
+  *(void **)stack = free_stacks;
+  free_stacks = stack;
+}
 
 /* Only what a function must preserve is saved: the compiler takes the switch for a plain call.
  * swapcontext would do as well, but asks the kernel for the signal mask at every switch. */

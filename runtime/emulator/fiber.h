@@ -4,8 +4,11 @@
 
 enum { FIBER_STACK_BYTES = 32 * 1024 };
 
-/* A stack pointer for fiber_switch: the first switch to it calls `entry`, which never returns.
- * `stack` is the lowest address of FIBER_STACK_BYTES. */
+/* The lowest address of a stack. Stacks are never freed, but used again. */
+void *fiber_stack_take(void);
+void fiber_stack_give_back(void *stack);
+
+/* A stack pointer for fiber_switch: the first switch to it calls `entry`, which never returns. */
 void *fiber_prepare(void *stack, void (*entry)(void));
 
 /* Saves the running stack in `*from` and goes on with `to`. */

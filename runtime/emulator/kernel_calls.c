@@ -1,4 +1,5 @@
 /* The primitives of templates/parts/emu, called by the lane that runs. */
+#include <math.h>
 #include <string.h>
 
 #include "machine.h"
@@ -68,18 +69,39 @@ static void publish(unsigned *to, unsigned value) {
   buffer_store(&running->warp->stores, running->index, (uintptr_t)to, &value, sizeof value);
 }
 
+/* True for the lane that comes last; the others go on after it. */
+static bool meet(warp *warp, warp_meeting meeting) {
+  if (warp->ended > 0)
+    lane_fail(CUDA_ERROR_LAUNCH_FAILED, "waits for a lane of its warp that has ended");
+  if (warp->met > 0 && warp->meeting != meeting)
+    lane_fail(CUDA_ERROR_LAUNCH_FAILED, "is at a %s, where other lanes of its warp are not",
+              meeting == MEETING_BARRIER ? "warp barrier" : "shuffle");
+  warp->meeting = meeting;
+  if (++warp->met < warp->lane_count) {
+    lane_leave(LANE_AT_MEETING);
+    return false;
+  }
+  warp->met = 0;
+  for (unsigned i = 0; i < warp->lane_count; ++i)
+    if (warp->lanes[i].state == LANE_AT_MEETING) lane_make_runnable(&warp->lanes[i]);
+  return true;
+}
+
 static void sync_warp(void) {
   warp *warp = running->warp;
-  if (warp->ended > 0)
-    lane_fail(CUDA_ERROR_LAUNCH_FAILED, "waits at a warp barrier for a lane that has ended");
-  if (++warp->at_barrier < warp->lane_count) {
-    lane_leave(LANE_AT_BARRIER);
-    return;
-  }
-  warp->at_barrier = 0;
-  buffer_show(&warp->stores);
-  for (unsigned i = 0; i < warp->lane_count; ++i)
-    if (warp->lanes[i].state == LANE_AT_BARRIER) lane_make_runnable(&warp->lanes[i]);
+  if (meet(warp, MEETING_BARRIER)) buffer_show(&warp->stores);
+}
+
+static unsigned long long shuffle_xor(unsigned long long value, unsigned mask) {
+  lane *self = running;
+  warp *warp = self->warp;
+  self->offered = value;
+  self->partner = self->index ^ mask;
+  if (self->partner >= warp->lane_count) self->partner = self->index;
+  if (meet(warp, MEETING_SHUFFLE))
+    for (unsigned i = 0; i < warp->lane_count; ++i)
+      warp->lanes[i].received = warp->lanes[warp->lanes[i].partner].offered;
+  return self->received;
 }
 
 /* Only a kernel that was started early has somebody to wait for. */
@@ -108,4 +130,7 @@ void kernel_calls_install(kernel_interface *interface) {
   interface->wait_for_previous_grid = wait_for_previous_grid;
   interface->allow_next_grid = allow_next_grid;
   interface->clock_ns = clock_ns;
+  interface->shuffle_xor = shuffle_xor;
+  interface->fmaf = fmaf;
+  interface->fma = fma;
 }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cluster.h"
 #include "machine.h"
 #include "require.h"
 #include "scheduler.h"
@@ -24,7 +25,7 @@ struct CUfunc_st {
   struct CUlib_st *library;
   struct CUfunc_st *next;
   void *address;
-  unsigned parameter_bytes;
+  unsigned parameter_bytes, shared_bytes;
   char name[128];
 };
 
@@ -45,6 +46,10 @@ const char *function_name(const struct CUfunc_st *function) {
 
 unsigned function_parameter_bytes(const struct CUfunc_st *function) {
   return function->parameter_bytes;
+}
+
+unsigned function_shared_bytes(const struct CUfunc_st *function) {
+  return function->shared_bytes;
 }
 
 void function_call(const struct CUfunc_st *function, const char *parameters) {
@@ -86,6 +91,7 @@ static int load(const void *code, struct CUlib_st **library) {
     return CUDA_ERROR_INVALID_IMAGE;
   }
   kernel_calls_install(&emu_interface);
+  cluster_calls_install(&emu_interface);
   *slot = &emu_interface;
   *library = require(calloc(1, sizeof **library));
   (*library)->handle = handle;
@@ -120,13 +126,15 @@ int cuLibraryGetKernel(struct CUkern_st **kernel, struct CUlib_st *library, cons
   machine_enter();
   void *address = dlsym(library->handle, name);
   const unsigned *bytes = dlsym(library->handle, "lampar_emu_parameters");
+  const unsigned *shared_bytes = dlsym(library->handle, "lampar_emu_shared");
   if (!address || !bytes || *bytes > KERNEL_PARAMETER_BYTES_MAX)
     return machine_leave(CUDA_ERROR_NOT_FOUND);
   struct CUfunc_st *function = require(calloc(1, sizeof *function));
   *function = (struct CUfunc_st){.library = library,
                                  .next = library->functions,
                                  .address = address,
-                                 .parameter_bytes = *bytes};
+                                 .parameter_bytes = *bytes,
+                                 .shared_bytes = shared_bytes ? *shared_bytes : 0};
   snprintf(function->name, sizeof function->name, "%s", name);
   library->functions = function;
   *kernel = (struct CUkern_st *)function;
@@ -178,8 +186,8 @@ int cuOccupancyMaxActiveClusters(int *clusters, struct CUfunc_st *function,
   const unsigned cluster = cluster_of(config, &is_programmatic);
   int blocks;
   if (cluster == 0) return CUDA_ERROR_INVALID_VALUE;
-  const int result = cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function,
-                                                                 (int)config->block_x, 0);
+  const int result =
+      cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, (int)config->block_x, 0);
   if (result != CUDA_SUCCESS) return result;
   *clusters = blocks * MULTIPROCESSORS / (int)cluster;
   if (*clusters == 0) *clusters = 1; /* grid_start makes room for one */

@@ -7,6 +7,7 @@ struct CUfunc_st;
 const char *function_name(const struct CUfunc_st *function);
 
 unsigned function_parameter_bytes(const struct CUfunc_st *function);
+unsigned function_shared_bytes(const struct CUfunc_st *function); /* of each block */
 
 /* Runs it on the calling lane's stack. */
 void function_call(const struct CUfunc_st *function, const char *parameters);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "cluster.h"
 #include "library.h"
 #include "machine.h"
 #include "scheduler.h"
@@ -69,7 +70,18 @@ static void report_lane(const lane *lane) {
           function_name(task->kernel.function), warp->block->index, warp->index, lane->index);
   switch (lane->state) {
   case LANE_POLLS: describe_mailboxes(warp, lane); break;
-  case LANE_AT_BARRIER: fputs("waits at a warp barrier", stderr); break;
+  case LANE_AT_MEETING:
+    fprintf(stderr, "waits at a %s for lanes of its warp",
+            warp->meeting == MEETING_BARRIER ? "warp barrier" : "shuffle");
+    break;
+  case LANE_AT_BLOCK_BARRIER:
+  case LANE_AT_CLUSTER_BARRIER:
+  case LANE_AWAITS_PARTIALS: {
+    char text[160];
+    cluster_describe(lane, text, sizeof text);
+    fputs(text, stderr);
+    break;
+  }
   case LANE_AWAITS_GRID: fputs("waits for the previous grid", stderr); break;
   default: fputs("can run", stderr); break;
   }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "cluster.h"
 #include "fiber.h"
 #include "library.h"
 #include "machine.h"
@@ -17,7 +17,6 @@ lane *running;
 kernel_interface emu_interface;
 
 static void *scheduler_stack_pointer;
-static void *free_stacks; /* each holds the next one's address in its first word */
 
 static lane **runnable;
 static size_t runnable_count, runnable_capacity;
@@ -79,32 +78,10 @@ void lane_may_switch(void) {
   if (below(pace.switches) == 0) fiber_switch(&running->stack_pointer, scheduler_stack_pointer);
 }
 
-static void *stack_take(void) {
-  if (!free_stacks) {
-    /* An odd number of cache lines apart: their tops would else all share a few sets of the cache.
-     */
-    enum { COUNT = 64, STRIDE = FIBER_STACK_BYTES + 5 * 64 };
-    char *many = mmap(NULL, (size_t)COUNT * STRIDE, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (many == MAP_FAILED) require(NULL);
-    for (int i = 0; i < COUNT; ++i, many += STRIDE) {
-      *(void **)many = free_stacks;
-      free_stacks = many;
-    }
-  }
-  void *taken = free_stacks;
-  free_stacks = *(void **)taken;
-  return taken;
-}
-
-static void stack_give_back(void *stack) {
-  *(void **)stack = free_stacks;
-  free_stacks = stack;
-}
-
 static void lane_main(void) {
   const task *task = &running->warp->block->grid->work->task;
   function_call(task->kernel.function, task->kernel.parameters);
+  cluster_check_end();
   lane_leave(LANE_ENDED);
 }
 
@@ -116,6 +93,7 @@ static void run_lane(lane *lane) {
   emu_interface.block = (kernel_index){warp->block->index, 0, 0};
   emu_interface.block_size = (kernel_index){grid->work->task.kernel.threads, 1, 1};
   emu_interface.grid_size = (kernel_index){grid->work->task.kernel.blocks, 1, 1};
+  emu_interface.shared = warp->block->shared;
   fiber_switch(&scheduler_stack_pointer, lane->stack_pointer);
   running = NULL;
 }
@@ -135,14 +113,19 @@ static void grid_start(work *started) {
   grid *created = require(calloc(1, sizeof *created));
   created->work = work_keep(started);
   created->resident_max = MULTIPROCESSORS * (per_multiprocessor ? per_multiprocessor : 1);
+  if (created->resident_max < started->task.kernel.cluster)
+    created->resident_max = started->task.kernel.cluster;
   created->next = grids;
   grids = created;
   started->grid = created;
 }
 
-/* Blocks start in ascending order, as on every GPU so far; PTX promises none. */
+/* Blocks start in ascending order, as on every GPU so far; PTX promises none. There is room for all
+ * of a cluster before its first starts; the others may come much later. */
 static bool block_can_start(const grid *grid) {
-  return grid->started < grid->work->task.kernel.blocks && grid->resident < grid->resident_max;
+  const unsigned cluster = grid->work->task.kernel.cluster;
+  return grid->started < grid->work->task.kernel.blocks &&
+         (grid->started % cluster > 0 || grid->resident + cluster <= grid->resident_max);
 }
 
 static void block_start(grid *grid) {
@@ -150,11 +133,13 @@ static void block_start(grid *grid) {
   const unsigned count = (threads + WARP_LANES - 1) / WARP_LANES;
   block *started = require(calloc(1, sizeof *started + count * sizeof(warp)));
   started->grid = grid;
+  if (grid->started % grid->work->task.kernel.cluster == 0)
+    grid->resident += grid->work->task.kernel.cluster;
   started->index = grid->started++;
   started->warp_count = count;
   started->next = grid->blocks;
   grid->blocks = started;
-  ++grid->resident;
+  cluster_enter(started);
   for (unsigned w = 0; w < count; ++w) {
     warp *warp = &started->warps[w];
     warp->block = started;
@@ -171,7 +156,7 @@ static void block_start(grid *grid) {
       lane *lane = &warp->lanes[i];
       lane->warp = warp;
       lane->index = i;
-      lane->stack = stack_take();
+      lane->stack = fiber_stack_take();
       lane->stack_pointer = fiber_prepare(lane->stack, lane_main);
       lane_make_runnable(lane);
     }
@@ -187,10 +172,11 @@ static void block_release(block *block) {
       if (warp->lanes[i].state == LANE_ENDED) continue;
       lane_forget_watches(&warp->lanes[i]);
       put_aside(&warp->lanes[i], LANE_ENDED);
-      stack_give_back(warp->lanes[i].stack);
+      fiber_stack_give_back(warp->lanes[i].stack);
     }
     buffer_release(&warp->stores);
   }
+  cluster_leave(block);
   struct block **link = &block->grid->blocks;
   while (*link != block) link = &(*link)->next;
   *link = block->next;
@@ -244,7 +230,7 @@ static void block_end(block *block) {
 static void lane_end(lane *ended) {
   warp *warp = ended->warp;
   lane_forget_watches(ended);
-  stack_give_back(ended->stack);
+  fiber_stack_give_back(ended->stack);
   if (++warp->ended == warp->lane_count && ++warp->block->ended == warp->block->warp_count)
     block_end(warp->block);
 }
@@ -398,6 +384,7 @@ static bool step_some_collective(void) {
 /* ---- the choice -------------------------------------------------------------------------- */
 
 static void perform_some_stores(void) {
+  if (below(4) == 0) cluster_deliver();
   if (warp_count > 0)
     buffer_perform(&warps[below((uint32_t)warp_count)]->stores, 1 + below(8), &emu.random);
 }
@@ -435,8 +422,8 @@ static void run_some_lane(void) {
 static bool step(void) {
   ++emu.steps;
   if (runnable_count == 0)
-    return start_some_work() || start_some_block() || must_perform_some_stores() ||
-           step_some_collective();
+    return start_some_work() || start_some_block() || cluster_deliver() ||
+           must_perform_some_stores() || step_some_collective();
   if (below(pace.starts) == 0 && start_some_work()) return true;
   if (below(pace.starts) == 0 && start_some_block()) return true;
   if (pace.performs > 0 && below(pace.performs) == 0) perform_some_stores();

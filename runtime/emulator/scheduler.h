@@ -11,7 +11,7 @@
 #include "store_buffer.h"
 #include "work.h"
 
-enum { WARP_LANES = 32, WATCHES_MAX = 16 };
+enum { WARP_LANES = 32, WATCHES_MAX = 16, PARTIALS_BARRIERS = 2 };
 
 /* An address that a lane found unchanged in its loop. */
 typedef struct watch {
@@ -22,8 +22,11 @@ typedef struct watch {
 
 typedef enum lane_state {
   LANE_RUNNABLE,
-  LANE_POLLS, /* until one of its addresses changes */
-  LANE_AT_BARRIER,
+  LANE_POLLS,      /* until one of its addresses changes */
+  LANE_AT_MEETING, /* of its warp */
+  LANE_AT_BLOCK_BARRIER,
+  LANE_AT_CLUSTER_BARRIER,
+  LANE_AWAITS_PARTIALS,
   LANE_AWAITS_GRID,
   LANE_ENDED,
 } lane_state;
@@ -36,25 +39,45 @@ typedef struct lane {
   size_t slot; /* among the runnable ones */
   watch watches[WATCHES_MAX];
   unsigned watched;
-  bool has_news;     /* a watched address changed */
-  unsigned patience; /* rounds of polling before it sleeps again */
+  bool has_news;              /* a watched address changed */
+  unsigned patience;          /* rounds of polling before it sleeps again */
+  uint64_t offered, received; /* in a shuffle */
+  unsigned partner;
+  unsigned cluster_phase; /* that it arrived in */
+  unsigned awaited;       /* which of the block's barriers */
 } lane;
+
+/* What all lanes of a warp do at once. */
+typedef enum warp_meeting { MEETING_BARRIER, MEETING_SHUFFLE } warp_meeting;
 
 typedef struct warp {
   struct block *block;
   unsigned index; /* within the block */
-  unsigned lane_count, ended, at_barrier;
-  size_t slot; /* among all warps */
+  unsigned lane_count, ended, met;
+  warp_meeting meeting; /* of those that have met */
+  size_t slot;     /* among all warps */
   store_buffer stores;
   lane lanes[WARP_LANES];
 } warp;
+
+/* An mbarrier: a phase is over when the arrivals and the bytes that it takes have come. */
+typedef struct partials_barrier {
+  unsigned arrivals; /* that a phase takes; 0: nobody has made the barrier yet */
+  unsigned missing;  /* arrivals */
+  int64_t bytes;     /* still to come; negative: more have come than are expected so far */
+  unsigned phases;   /* that are over */
+} partials_barrier;
 
 typedef struct block {
   struct grid *grid;
   struct block *next;
   unsigned index;
   unsigned warp_count, ended;
-  bool has_allowed; /* the next grid, or it has ended */
+  bool has_allowed;                     /* the next grid, or it has ended */
+  unsigned at_barrier, barriers_passed; /* of all its lanes */
+  struct cluster *cluster;
+  char *shared; /* memory */
+  partials_barrier partials[PARTIALS_BARRIERS];
   warp warps[];
 } block;
 
@@ -64,6 +87,7 @@ typedef struct grid {
   unsigned started, allowed, ended, resident, resident_max; /* blocks */
   block *blocks;                                            /* those on the device */
   store_buffer leftover;                                    /* of blocks that have ended */
+  struct cluster *cluster;                                  /* of the block that started last */
 } grid;
 
 /* The lane that runs, for the primitives. */
