@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "machine.h"
+#include "memory.h"
 #include "require.h"
 #include "stream.h"
 
@@ -20,6 +21,8 @@ struct CUgraph_st {
   int references;
   node *nodes;
   size_t count;
+  uintptr_t *owned; /* allocated while it was captured */
+  size_t owned_count;
 };
 
 /* What a graph was at its instantiation never changes: the executable graph is the graph, counted.
@@ -39,6 +42,11 @@ struct CUgraph_st *graph_create(int mode) {
 
 void graph_release(struct CUgraph_st *graph) {
   if (--graph->references > 0) return;
+  for (size_t i = 0; i < graph->owned_count; ++i) {
+    stream_synchronize_device(memory_find(graph->owned[i], 1)->device);
+    memory_give_back(graph->owned[i], MEMORY_DEVICE);
+  }
+  free(graph->owned);
   for (size_t i = 0; i < graph->count; ++i) free(graph->nodes[i].earlier);
   free(graph->nodes);
   free(graph);
@@ -62,6 +70,17 @@ size_t graph_add(struct CUgraph_st *graph, const task *task, const size_t *earli
   }
   for (size_t i = 0; i < count; ++i) graph->nodes[earlier[i]].is_leaf = false;
   return graph->count++;
+}
+
+void graph_own(struct CUgraph_st *graph, uintptr_t memory) {
+  graph->owned = require(realloc(graph->owned, (graph->owned_count + 1) * sizeof *graph->owned));
+  graph->owned[graph->owned_count++] = memory;
+}
+
+bool graph_owns(const struct CUgraph_st *graph, uintptr_t memory) {
+  for (size_t i = 0; i < graph->owned_count; ++i)
+    if (graph->owned[i] == memory) return true;
+  return false;
 }
 
 bool graph_precedes(const struct CUgraph_st *graph, size_t node, const size_t *later,

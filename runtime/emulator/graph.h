@@ -18,6 +18,10 @@ int graph_mode(const struct CUgraph_st *graph);
 /* Returns the new node's number. */
 size_t graph_add(struct CUgraph_st *graph, const task *task, const size_t *earlier, size_t count);
 
+/* Device memory that is given back with the graph. */
+void graph_own(struct CUgraph_st *graph, uintptr_t memory);
+bool graph_owns(const struct CUgraph_st *graph, uintptr_t memory);
+
 /* Whether the node is one of `later`, or comes before one of them. */
 bool graph_precedes(const struct CUgraph_st *graph, size_t node, const size_t *later, size_t count);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph.h"
 #include "machine.h"
 #include "require.h"
 #include "stream.h"
@@ -122,13 +123,13 @@ int cuMemFree_v2(lampar_device_pointer pointer) {
   return machine_leave(result);
 }
 
+/* Captured, it is the graph's: at one address in every replay, until the graph is gone. */
 int cuMemAllocAsync(lampar_device_pointer *pointer, size_t bytes, struct CUstream_st *stream) {
   machine_enter();
   stream = stream_or_default(stream);
   uintptr_t start = 0;
-  int result = stream_refuse_while_captured(stream);
-  if (result == CUDA_SUCCESS)
-    result = memory_allocate(MEMORY_DEVICE, stream->device, bytes, &start);
+  const int result = memory_allocate(MEMORY_DEVICE, stream->device, bytes, &start);
+  if (result == CUDA_SUCCESS && stream->captured) graph_own(stream->captured, start);
   *pointer = start;
   return machine_leave(result);
 }
@@ -136,11 +137,11 @@ int cuMemAllocAsync(lampar_device_pointer *pointer, size_t bytes, struct CUstrea
 int cuMemFreeAsync(lampar_device_pointer pointer, struct CUstream_st *stream) {
   machine_enter();
   stream = stream_or_default(stream);
-  int result = stream_refuse_while_captured(stream);
   const allocation *found = memory_find(pointer, 1);
-  if (result == CUDA_SUCCESS && (!found || found->start != pointer))
-    result = CUDA_ERROR_INVALID_VALUE;
-  if (result == CUDA_SUCCESS)
+  const bool is_known =
+      stream->captured ? graph_owns(stream->captured, pointer) : found && found->start == pointer;
+  int result = is_known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (is_known && !stream->captured)
     result = stream_enqueue(stream, &(task){.kind = WORK_FREE, .freed = pointer}, NULL);
   return machine_leave(result);
 }
