@@ -293,6 +293,13 @@ __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
   return __shfl_xor_sync(0xffffffff, value, lane_mask);
 }
 
+// Numbers that are not negative are in the order of their bits.
+__device__ __forceinline__ float warp_max(float value) {
+  unsigned bits;
+  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(bits) : "r"(__float_as_uint(value)));
+  return __uint_as_float(bits);
+}
+
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
 __shared__ alignas(16) Real partial[2][1][kPartials];
@@ -306,16 +313,11 @@ __device__ __forceinline__ void send_partial(unsigned round, unsigned share, uns
 
 __device__ __forceinline__ void wait_partials(unsigned, unsigned) { __syncthreads(); }
 
-__device__ __forceinline__ Real combine_sum(Real a, Real b) {
-  return a + b;
-}
-
 // Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
 __device__ __forceinline__ void tell_sum(unsigned round, unsigned first, unsigned lane,
-                                        Real (&part)[kVectors]) {
+                                         Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
-    for (unsigned mask = 16; mask > 0; mask /= 2)
-      part[v] = combine_sum(part[v], butterfly(part[v], mask));
+    for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
     if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
   }
 }

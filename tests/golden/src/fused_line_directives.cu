@@ -440,10 +440,17 @@ __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
   return __shfl_xor_sync(0xffffffff, value, lane_mask);
 }
 
+// Numbers that are not negative are in the order of their bits.
+__device__ __forceinline__ float warp_max(float value) {
+  unsigned bits;
+  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(bits) : "r"(__float_as_uint(value)));
+  return __uint_as_float(bits);
+}
+
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
 __shared__ alignas(16) Real partial[2][1][kPartials];
-#line 12 "templates/parts/ptx/reduce.cuh.in"
+#line 19 "templates/parts/ptx/reduce.cuh.in"
 __shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
 
 __device__ __forceinline__ unsigned shared_address(const void *of) {
@@ -500,30 +507,25 @@ __device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
                  : "r"(barrier), "r"(round / 2 % 2)
                  : "memory");
 }
-#line 79 "templates/parts/ptx/reduce.cuh.in"
+#line 86 "templates/parts/ptx/reduce.cuh.in"
 
-#line 9 "templates/parts/rounds.cuh.in"
-__device__ __forceinline__ Real combine_max(Real a, Real b) {
-  return a > b ? a : b;
-}
-
-// Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
-__device__ __forceinline__ void tell_max(unsigned round, unsigned first, unsigned lane,
-                                        Real (&part)[kVectors]) {
+#line 27 "templates/parts/rounds.cuh.in"
+// The largest is the same in any order: no butterfly, and a lane for each mailbox.
+__device__ __forceinline__ void tell_max(unsigned round, unsigned share, unsigned first,
+                                         unsigned lane, float (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
-    for (unsigned mask = 16; mask > 0; mask /= 2)
-      part[v] = combine_max(part[v], butterfly(part[v], mask));
-    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
+    const float largest = warp_max(part[v]);
+    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, largest);
   }
 }
 
-#line 34 "templates/parts/rounds.cuh.in"
-// The largest is the same in any order.
-__device__ __forceinline__ Real total_max(unsigned round, unsigned share) {
-  Real total[4] = {};
-  for (unsigned mailbox = 0; mailbox < kRowMailboxes; ++mailbox)
-    total[mailbox % 4] = combine_max(total[mailbox % 4], partial[round % 2][share][mailbox]);
-  return combine_max(combine_max(total[0], total[1]), combine_max(total[2], total[3]));
+__device__ __forceinline__ float total_max(unsigned round, unsigned share, unsigned lane) {
+  float largest = 0;
+  for (unsigned mailbox = lane; mailbox < kRowMailboxes; mailbox += 32) {
+    const float value = float(partial[round % 2][share][mailbox]);
+    largest = value > largest ? value : largest;
+  }
+  return warp_max(largest);
 }
 
 #line 1 "templates/parts/rows.cuh.in"
@@ -713,35 +715,36 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 
   // fp8_token: e4m3(x * (448 / max|x|)), with scale = max|x| / 448 for each row
   {
-#line 1 "templates/parts/tell.cuh.in"
-    Real peak_share[kVectors];
+#line 2 "templates/parts/tell.cuh.in"
+    float peak_share[kVectors];
     for (unsigned v = 0; v < kVectors; ++v) {
       const float (&x)[kVectorElements] = value[v];
-      Real part = 0;
-#line 6 "templates/parts/tell.cuh.in"
+      float part = 0;
+#line 7 "templates/parts/tell.cuh.in"
       part = magnitude(x);
-#line 10 "templates/parts/tell.cuh.in"
+#line 11 "templates/parts/tell.cuh.in"
       peak_share[v] = turn[v].place.active ? part : 0;
     }
-#line 13 "templates/parts/tell.cuh.in"
-    tell_max(round, first, lane, peak_share);
-#line 11 "templates/parts/total.cuh.in"
+#line 16 "templates/parts/tell.cuh.in"
+    tell_max(round, 0, first, lane, peak_share);
+#line 13 "templates/parts/total.cuh.in"
     wait_partials(round, 1);
-    const Real peak = total_max(round, 0);
-#line 14 "templates/parts/total.cuh.in"
+    const float peak = total_max(round, 0, lane);
+#line 16 "templates/parts/total.cuh.in"
     ++round;
 #line 11 "templates/epilogues/fp8_token.cu.in"
-    const float inverse = peak > 0 ? divide(448.0f, float(peak)) : 0.0f;
-    if (first == 0 && lane == 0)
-      store_row(call.scale, call.scale_stride, row, divide(float(peak), 448.0f));
+    const float inverse = peak > 0 ? divide(448.0f, peak) : 0.0f;
 #line 53 "templates/parts/row_kernel.cuh.in"
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
-#line 15 "templates/epilogues/fp8_token.cu.in"
+#line 13 "templates/epilogues/fp8_token.cu.in"
       store_quantized(call, here, pack_e4m3(x, inverse));
 #line 58 "templates/parts/row_kernel.cuh.in"
     }
+#line 15 "templates/epilogues/fp8_token.cu.in"
+    if (first == 0 && lane == 0)
+      store_row(call.scale, call.scale_stride, row, divide(peak, 448.0f));
 #line 66 "templates/parts/row_kernel.cuh.in"
   }
 #line 74 "templates/parts/row_kernel.cuh.in"
