@@ -4,14 +4,14 @@
 need_nvrtc
 export LAMPAR_CACHE_DIR="$scratch/cache" LAMPAR_DEBUG=warn
 for tenths in 1 2 3 1 2 4 1 2 5 3; do
-  "$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 > /dev/null 2>> warnings &
+  "$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 0 > /dev/null 2>> warnings &
   process=$!
   sleep "0.$tenths"
   kill -9 "$process" 2> /dev/null || true
   wait "$process" 2> /dev/null || true
 done
-"$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 > out 2>> warnings
+"$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 0 > out 2>> warnings
 [ ! -s warnings ] || fail "$(cat warnings)"
 kernels=$(awk '{ print $3 }' out)
 same 'entries' "$kernels" "$(find cache -type f ! -name '*.tmp' ! -path '*/claims/*' | wc -l)"
-LAMPAR_DISABLE_JIT=1 "$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 > out 2> err || fail "$(cat err)"
+LAMPAR_DISABLE_JIT=1 "$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 0 > out 2> err || fail "$(cat err)"

@@ -6,7 +6,7 @@ export LAMPAR_CACHE_DIR="$scratch/cache"
 number=0
 while [ "$number" -lt 200 ]; do
   number=$((number + 1))
-  "$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 > "out.$number" 2>&1 &
+  "$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 0 > "out.$number" 2>&1 &
 done
 wait
 cat out.* > all
@@ -15,4 +15,4 @@ kernels=$(awk 'NR == 1 { print $3 }' all)
 same 'files' "$kernels" "$(find cache -type f | wc -l)"
 same 'left behind' 0 "$(find cache -name '*.tmp' -o -path '*/claims/*' | wc -l)"
 echo "kernels: $kernels, compiled over all processes: $(awk '{ sum += $7 } END { print sum }' all)"
-"$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 | grep -q " $kernels cached 0 compiled" || fail 'not warm'
+"$JIT_TIME" "$LAMPAR_SOURCE/tests/jit/small.lua" sm_90 0 | grep -q " $kernels cached 0 compiled" || fail 'not warm'

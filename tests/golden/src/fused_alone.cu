@@ -504,7 +504,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
   }
 }
 
-extern "C" __global__ void __launch_bounds__(384)
+extern "C" __global__ void __launch_bounds__(384, 1)
     ep_bias_layernorm_nvfp4_bf16_h2944_sm_90(const __grid_constant__ Arguments call) {
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster

@@ -643,7 +643,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
     if (turn[v].place.active) clear(call, turn[v]);
 }
 
-extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128)
+extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
     ar_oneshot_w2_residual_rmsnorm_bf16_h2944_sm_90_r24(const __grid_constant__ Arguments call) {
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster

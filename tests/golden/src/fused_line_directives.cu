@@ -753,7 +753,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 #line 77 "templates/parts/row_kernel.cuh.in"
 }
 
-extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128)
+extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
     ar_oneshot_w2_fp8_token_bf16_h2944_sm_90_r24(const __grid_constant__ Arguments call) {
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster

@@ -794,7 +794,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
     if (turn[v].place.active) clear(call, turn[v]);
 }
 
-extern "C" __global__ void __launch_bounds__(384)
+extern "C" __global__ void __launch_bounds__(384, 1)
     ar_twoshot_w8_residual_out_no_rmsnorm_weight_f32_offset_1_norm_out_fp8_group_bf16_h2944_sm_80(const __grid_constant__ Arguments call) {
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster
