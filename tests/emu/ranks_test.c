@@ -293,6 +293,10 @@ static lampar_status run(const char *what, lampar_ranks *ranks, lampar_pack *pac
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+    puts("two-groups\nnccl-alone\nother-rows\nfallback\nprocesses");
+    return 0;
+  }
   if (argc != 3) {
     fprintf(stderr, "usage: ranks_test PACK CASE\n");
     return 2;

@@ -1,0 +1,49 @@
+#!/bin/sh
+# Which lines of the runtime run on the emulated device: builds it to count them, runs the emulated
+# tests, prints a table, fails below 85 %.
+#   coverage.sh SOURCE BUILD_FOLDER PACKS CHECK...  (names of tests/gpu)
+set -eu
+source=$1 build=$2 packs=$3
+shift 3
+least=85
+gcov=${GCOV:-gcov}
+command -v "$gcov" > /dev/null || { echo "skipped: no $gcov"; exit 77; }
+
+cmake -S "$source" -B "$build" -G Ninja -DLAMPAR_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug > "$build.log"
+cmake --build "$build" --target lampar_emu emu_groups_test emu_protocol_test emu_ranks_test \
+  allreduce_test fused_test >> "$build.log" || { cat "$build.log"; exit 1; }
+
+find "$build" -name '*.gcda' -delete
+export LAMPAR_DEVICE=emu LAMPAR_EMU_LIBRARY="$build/lib/liblampar-emu.so"
+failed=0
+run() {
+  "$@" > "$build/run.log" 2>&1 || { cat "$build/run.log"; echo "FAILED: $*"; failed=1; }
+}
+for test in groups ranks; do
+  for case in $("$build/bin/emu_${test}_test" --list); do
+    run "$build/bin/emu_${test}_test" "$packs/emu/emu.pack" "$case"
+  done
+done
+run "$build/bin/emu_protocol_test" "$packs/emu/emu.pack" 3 bf16 328 24 1 programmatic
+run "$build/bin/fused_test" "$packs/fused/fused.pack"
+run "$build/bin/allreduce_test" --pack "$packs/checks/checks.pack" --other "$packs/other/other.pack" "$@"
+[ "$failed" -eq 0 ] || exit 1
+
+for folder in lampar_base lampar_objects; do
+  # Also the files of which nothing ran.
+  find "$build/runtime/CMakeFiles/$folder.dir" -name '*.gcno' -exec "$gcov" -n {} +
+done 2> /dev/null | awk -v least=$least '
+  /^File / { file = $2; gsub(/.*\/|\047/, "", file) }
+  /^Lines executed:/ && file ~ /\.c$/ {
+    split($0, part, /[:% ]+/)
+    run = int(part[3] * part[5] / 100 + 0.5)
+    printf "%-20s %5d of %5d  %5.1f %%\n", file, run, part[5], part[3]
+    all_run += run
+    all += part[5]
+    file = ""
+  }
+  END {
+    if (all == 0) { print "FAILED: gcov says nothing"; exit 1 }
+    printf "%-20s %5d of %5d  %5.1f %%, at least %d are asked for\n", "all", all_run, all, 100 * all_run / all, least
+    exit 100 * all_run < least * all
+  }'

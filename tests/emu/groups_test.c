@@ -1,0 +1,388 @@
+/* What a program is told: of a group, of a call, of a pack, of what it did wrong. On the emulated
+ * device.  groups_test PACK CASE  Exit status: 0 all is as it should be. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "pack_read.h"
+#include "ranks.h"
+
+enum {
+  HIDDEN = 328,  /* of emu.lua */
+  ROWS = 24,     /* the same */
+  ABSENT = 4,    /* a world without kernels */
+  LATE_MS = 200, /* until a rank that does not come is given up */
+  PATH_BYTES = 256,
+};
+
+static lampar_status expect(bool is_so, const char *what) {
+  if (is_so) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "not so: %s (%s)", what, lampar_last_error());
+}
+
+/* An error of that status, whose sentence has that word. */
+static lampar_status expect_error(lampar_status got, lampar_status status, const char *word) {
+  if (got == status && strstr(lampar_last_error(), word) != NULL) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "expected '%s' and '%s': %s, %s",
+                     lampar_status_string(status), word, lampar_status_string(got),
+                     lampar_last_error());
+}
+
+static lampar_call call_of(uint64_t rows, uint64_t row_length) {
+  lampar_call call = LAMPAR_CALL_INIT;
+  call.rows = rows;
+  call.row_length = row_length;
+  call.dtype = LAMPAR_F32;
+  return call;
+}
+
+static lampar_status expect_reason(lampar_rank *rank, const lampar_call *call,
+                                   lampar_reason reason) {
+  lampar_answer answer = LAMPAR_ANSWER_INIT;
+  LAMPAR_TRY(lampar_query(rank->group, call, &answer));
+  const bool by_kernel = reason == LAMPAR_REASON_NONE;
+  if (answer.reason == reason && (answer.kernel != NULL) == by_kernel &&
+      answer.path == (by_kernel ? LAMPAR_PATH_KERNEL : LAMPAR_PATH_NCCL) &&
+      answer.sentence[0] != '\0')
+    return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "'%s', expected '%s': %s",
+                     lampar_reason_string(answer.reason), lampar_reason_string(reason),
+                     answer.sentence);
+}
+
+/* ---- a group on NCCL as a whole ---- */
+
+static lampar_status sum_by_nccl(lampar_rank *rank, void *user) {
+  const lampar_reason reason = *(const lampar_reason *)user;
+  const lampar_driver *driver = rank->driver;
+  lampar_device_pointer data;
+  float sums[HIDDEN];
+  const float own = (float)(rank->rank + 1);
+  uint32_t bits;
+  memcpy(&bits, &own, sizeof bits);
+  lampar_call call = call_of(1, HIDDEN);
+  LAMPAR_TRY(expect_reason(rank, &call, reason));
+  const char *report = lampar_group_report(rank->group);
+  LAMPAR_TRY(expect(strstr(report, lampar_reason_string(reason)) != NULL, report));
+  LAMPAR_TRY(expect(lampar_group_world(rank->group) == rank->world, "the group's world"));
+  LAMPAR_TRY(expect(lampar_group_rank(rank->group) == rank->rank, "the group's rank"));
+  LAMPAR_TRY(expect(lampar_group_workspace_bytes(rank->group) == 0, "no workspace"));
+
+  LAMPAR_TRY(lampar_driver_check(driver, driver->memory_alloc(&data, sizeof sums), "cuMemAlloc"));
+  LAMPAR_TRY(lampar_driver_check(
+      driver, driver->memset_d32_async(data, bits, HIDDEN, rank->stream[0]), "cuMemsetD32Async"));
+  call.input = call.output = (void *)(uintptr_t)data;
+  LAMPAR_TRY(lampar_all_reduce(rank->group, &call, rank->stream[0]));
+  LAMPAR_TRY(lampar_driver_check(
+      driver, driver->copy_to_host_async(sums, data, sizeof sums, rank->stream[0]),
+      "cuMemcpyDtoHAsync"));
+  LAMPAR_TRY(lampar_rank_finish(rank));
+  const float expected = (float)(rank->world * (rank->world + 1)) / 2;
+  for (size_t i = 0; i < HIDDEN; ++i) LAMPAR_TRY(expect(sums[i] == expected, "the sum"));
+  driver->memory_free(data);
+
+  lampar_stats stats = LAMPAR_STATS_INIT;
+  LAMPAR_TRY(lampar_group_stats(rank->group, &stats));
+  LAMPAR_TRY(expect(stats.nccl_calls[reason] == 1 && stats.kernel_calls == 0, "one call by NCCL"));
+  return expect(stats.nccl_bytes == sizeof sums, "its bytes");
+}
+
+static lampar_status whole_group(lampar_ranks *ranks, lampar_pack *pack, int world,
+                                 lampar_reason reason) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.role = LAMPAR_ROLE_MOE;
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, world));
+  LAMPAR_TRY(lampar_ranks_connect(ranks, NULL));
+  LAMPAR_TRY(lampar_ranks_open_group(ranks, &pack, pack != NULL ? 1 : 0, &config));
+  return lampar_ranks_run(ranks, sum_by_nccl, &reason);
+}
+
+static lampar_status no_peer_access(lampar_ranks *ranks, lampar_pack *pack) {
+  return whole_group(ranks, pack, 2, LAMPAR_REASON_NO_PEER_ACCESS);
+}
+
+static lampar_status no_world(lampar_ranks *ranks, lampar_pack *pack) {
+  return whole_group(ranks, pack, ABSENT, LAMPAR_REASON_WORLD);
+}
+
+static lampar_status no_arch(lampar_ranks *ranks, lampar_pack *pack) {
+  (void)pack;
+  return whole_group(ranks, NULL, 2, LAMPAR_REASON_ARCH);
+}
+
+/* ---- a call ---- */
+
+static lampar_status ask(lampar_rank *rank, void *user) {
+  (void)user;
+  const lampar_call row = call_of(ROWS, HIDDEN), flat = call_of(1, 333);
+  const lampar_call rows = call_of(100 * ROWS, HIDDEN), bytes = call_of(1, 1 << 20);
+  lampar_call dtype = row, op = row, epilogue = row;
+  dtype.dtype = LAMPAR_I64;
+  op.op = LAMPAR_MAX;
+  epilogue.epilogue = "residual+rmsnorm";
+  LAMPAR_TRY(expect_reason(rank, &row, LAMPAR_REASON_NONE));
+  LAMPAR_TRY(expect_reason(rank, &flat, LAMPAR_REASON_NONE));
+  LAMPAR_TRY(expect_reason(rank, &rows, LAMPAR_REASON_ROWS));
+  LAMPAR_TRY(expect_reason(rank, &bytes, LAMPAR_REASON_BYTES));
+  LAMPAR_TRY(expect_reason(rank, &dtype, LAMPAR_REASON_DTYPE));
+  LAMPAR_TRY(expect_reason(rank, &op, LAMPAR_REASON_OP));
+  LAMPAR_TRY(expect_reason(rank, &epilogue, LAMPAR_REASON_EPILOGUE));
+  lampar_answer answer = LAMPAR_ANSWER_INIT;
+  LAMPAR_TRY(expect_error(lampar_query(rank->group, NULL, &answer), LAMPAR_ERROR_ARGUMENT, "NULL"));
+  return expect_error(lampar_query(rank->group, &row, NULL), LAMPAR_ERROR_ARGUMENT, "NULL");
+}
+
+static lampar_status query(lampar_ranks *ranks, lampar_pack *pack) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  LAMPAR_TRY(lampar_ranks_open_group(ranks, &pack, 1, &config));
+  return lampar_ranks_run(ranks, ask, NULL);
+}
+
+/* ---- creations that are refused ---- */
+
+typedef struct creation {
+  lampar_pack *pack;
+  lampar_group_config config;
+} creation;
+
+static lampar_status refuse(const creation *given, size_t packs, const char *word) {
+  lampar_group *group = NULL;
+  lampar_pack *const *list = given->pack != NULL ? &given->pack : NULL;
+  LAMPAR_TRY(expect_error(lampar_group_create(&group, NULL, list, packs, &given->config),
+                          LAMPAR_ERROR_ARGUMENT, word));
+  return expect(group == NULL, "a refused creation leaves no group");
+}
+
+static lampar_status refuse_all(lampar_rank *rank, void *user) {
+  creation good = {user, LAMPAR_GROUP_CONFIG_INIT}, bad;
+  LAMPAR_TRY(refuse(&good, 1, "needs an NCCL communicator"));
+  good.config.exchange = rank->exchange;
+  bad = good, bad.config.size = 0;
+  LAMPAR_TRY(refuse(&bad, 1, "size is not set"));
+  bad = good, bad.config.lanes = 65;
+  LAMPAR_TRY(refuse(&bad, 1, "config.lanes"));
+  bad = good, bad.config.exchange.rank = rank->world;
+  LAMPAR_TRY(refuse(&bad, 1, "config.exchange: rank"));
+  LAMPAR_TRY(refuse(&good, 17, "17 packs"));
+  bad = good, bad.pack = NULL;
+  LAMPAR_TRY(refuse(&bad, 1, "1 packs"));
+
+  struct {
+    lampar_group_config known;
+    uint64_t later;
+  } longer = {good.config, 1};
+  lampar_group *group = NULL;
+  longer.known.size = sizeof longer;
+  LAMPAR_TRY(expect_error(lampar_group_create(&group, NULL, NULL, 0, &longer.known),
+                          LAMPAR_ERROR_ARGUMENT, "update the library"));
+  LAMPAR_TRY(expect_error(lampar_group_create(NULL, NULL, NULL, 0, &good.config),
+                          LAMPAR_ERROR_ARGUMENT, "group is NULL"));
+  rank->driver->context_set_current(NULL);
+  const lampar_status status = refuse(&good, 1, "no CUDA context");
+  rank->driver->context_set_current(rank->context);
+  return status;
+}
+
+static lampar_status refusals(lampar_ranks *ranks, lampar_pack *pack) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.workspace_limit = 1024;
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  LAMPAR_TRY(lampar_ranks_run(ranks, refuse_all, pack));
+  /* Too small a workspace is found by set-up: a group without kernels. */
+  LAMPAR_TRY(lampar_ranks_open_group(ranks, &pack, 1, &config));
+  const char *report = lampar_group_report(lampar_ranks_at(ranks, 1)->group);
+  return expect(strstr(report, "workspace_limit of 1024 bytes is too small") != NULL, report);
+}
+
+/* ---- ranks that do not come ---- */
+
+static lampar_status come_alone(lampar_rank *rank, void *user) {
+  lampar_pack *pack = user;
+  lampar_group *group = NULL;
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  if (rank->rank > 0) return LAMPAR_OK;
+  LAMPAR_TRY(expect(lampar_group_create(&group, rank->comm, &pack, 1, &config) != LAMPAR_OK,
+                    "a rank alone gets an error"));
+  return expect(strstr(lampar_last_error(), "step \"facts\", rank 0 of 2") != NULL,
+                lampar_last_error());
+}
+
+static lampar_status late_in_nccl(lampar_ranks *ranks, lampar_pack *pack) {
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  LAMPAR_TRY(lampar_ranks_connect(ranks, NULL));
+  return lampar_ranks_run(ranks, come_alone, pack);
+}
+
+static lampar_status come_late(lampar_rank *rank, void *user) {
+  creation *given = user;
+  lampar_group *group = NULL;
+  lampar_group_config config = given->config;
+  config.exchange.rank = rank->rank;
+  if (rank->rank > 0) return LAMPAR_OK;
+  return expect_error(lampar_group_create(&group, NULL, &given->pack, 1, &config),
+                      LAMPAR_ERROR_SYSTEM, "step \"facts\", rank 0 of 2: the exchange returned");
+}
+
+static lampar_status late_in_process(lampar_ranks *ranks, lampar_pack *pack) {
+  creation given = {pack, LAMPAR_GROUP_CONFIG_INIT};
+  lampar_local_exchange *local = NULL;
+  LAMPAR_TRY(
+      expect_error(lampar_local_exchange_create(0, LATE_MS, &local), LAMPAR_ERROR_ARGUMENT, "0"));
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  LAMPAR_TRY(lampar_local_exchange_create(2, LATE_MS, &local));
+  given.config.exchange = lampar_local_exchange_rank(local, 0);
+  const lampar_status status = lampar_ranks_run(ranks, come_late, &given);
+  lampar_local_exchange_destroy(local);
+  return status;
+}
+
+/* ---- packs ---- */
+
+/* The file with one byte changed, or cut, opened as the library's own memory. */
+static lampar_status damage(const char *file, size_t size, size_t at, size_t cut,
+                            lampar_status status, const char *word) {
+  lampar_pack *pack = NULL;
+  char *copy = aligned_alloc(16, (size + 15) & ~(size_t)15);
+  LAMPAR_TRY(expect(copy != NULL, "memory for a copy"));
+  memcpy(copy, file, size);
+  copy[at] ^= 1;
+  const lampar_status opened = lampar_pack_open_owned(copy, size - cut, "copy", &pack);
+  return expect_error(opened, status, word);
+}
+
+static lampar_status packs(lampar_ranks *ranks, lampar_pack *pack) {
+  (void)ranks;
+  lampar_kernel_info info;
+  size_t fused = 0;
+  for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
+    LAMPAR_TRY(lampar_pack_info(pack, i, &info));
+    LAMPAR_TRY(expect(strcmp(info.arch, "emu") == 0 && info.code_size > 0, info.name));
+    fused += info.epilogue[0] != '\0';
+  }
+  LAMPAR_TRY(expect(fused == 0, "emu.lua has no epilogue"));
+  LAMPAR_TRY(expect(strcmp(lampar_pack_name(pack), "emu") == 0, "the spec's name"));
+  LAMPAR_TRY(expect(strlen(lampar_pack_digest(pack)) == 32, "a digest"));
+  LAMPAR_TRY(expect_error(lampar_pack_info(pack, lampar_pack_count(pack), &info),
+                          LAMPAR_ERROR_ARGUMENT, "kernel"));
+
+  const char *file = (const char *)pack->data;
+  LAMPAR_TRY(damage(file, pack->size, 0, 0, LAMPAR_ERROR_PACK, "not a lampar pack"));
+  LAMPAR_TRY(damage(file, pack->size, offsetof(lampar_pack_header, format), 0, LAMPAR_ERROR_VERSION,
+                    "pack format"));
+  LAMPAR_TRY(damage(file, pack->size, pack->size - 1, 1, LAMPAR_ERROR_PACK, "truncated"));
+  LAMPAR_TRY(damage(file, pack->size, pack->size / 2, 0, LAMPAR_ERROR_PACK, "digest"));
+  lampar_pack *other = NULL;
+  LAMPAR_TRY(expect_error(lampar_pack_open_memory(file + 1, pack->size, "m", &other),
+                          LAMPAR_ERROR_ARGUMENT, "aligned"));
+  LAMPAR_TRY(lampar_pack_open_memory(file, pack->size, "m", &other));
+  LAMPAR_TRY(expect(strcmp(lampar_pack_digest(other), lampar_pack_digest(pack)) == 0, "the same"));
+  lampar_pack_close(other);
+  LAMPAR_TRY(expect_error(lampar_pack_open(NULL, &other), LAMPAR_ERROR_ARGUMENT, "NULL"));
+  LAMPAR_TRY(expect_error(lampar_pack_open("/", &other), LAMPAR_ERROR_SYSTEM, "not a file"));
+  return expect_error(lampar_pack_open("/absent", &other), LAMPAR_ERROR_SYSTEM, "opened");
+}
+
+/* ---- the log ---- */
+
+static lampar_status log_of(lampar_ranks *ranks, lampar_pack *pack, const char *level,
+                            const char *pattern) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  setenv("LAMPAR_DEBUG", level, 1);
+  setenv("LAMPAR_DEBUG_FILE", pattern, 1);
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  LAMPAR_TRY(lampar_ranks_open_group(ranks, &pack, 1, &config));
+  return lampar_ranks_close_group(ranks);
+}
+
+static lampar_status logs(lampar_ranks *ranks, lampar_pack *pack) {
+  char folder[] = "/tmp/lampar-log-XXXXXX", pattern[PATH_BYTES], path[PATH_BYTES], host[64] = "";
+  char text[4096] = "";
+  LAMPAR_TRY(expect(mkdtemp(folder) != NULL, "a folder for the log"));
+  gethostname(host, sizeof host - 1);
+  snprintf(pattern, sizeof pattern, "%s/%%h-%%p", folder);
+  snprintf(path, sizeof path, "%s/%s-%ld", folder, host, (long)getpid());
+  lampar_status status = log_of(ranks, pack, "info", pattern);
+  if (status == LAMPAR_OK) status = log_of(ranks, pack, "loud", pattern);
+  if (status == LAMPAR_OK) status = log_of(ranks, pack, "warn", "/absent/file");
+  FILE *file = fopen(path, "r");
+  if (file != NULL) {
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+  }
+  unlink(path);
+  rmdir(folder);
+  LAMPAR_TRY(status);
+  LAMPAR_TRY(expect(strstr(text, "lampar info rank 1: ") != NULL, "a line of rank 1"));
+  return expect(strstr(text, lampar_reason_string(LAMPAR_REASON_NOT_ENABLED)) != NULL, text);
+}
+
+/* ---- the device ---- */
+
+static lampar_status open_with(const char *name, const char *value) {
+  lampar_driver driver;
+  setenv(name, value, 1);
+  return lampar_driver_open(&driver);
+}
+
+static lampar_status devices(lampar_ranks *ranks, lampar_pack *pack) {
+  (void)ranks, (void)pack;
+  lampar_driver driver;
+  LAMPAR_TRY(expect_error(open_with("LAMPAR_EMU_SEED", "x"), LAMPAR_ERROR_DRIVER, "cuInit"));
+  LAMPAR_TRY(expect_error(open_with("LAMPAR_EMU_LIBRARY", "/absent"), LAMPAR_ERROR_DRIVER,
+                          "/absent cannot be loaded"));
+  LAMPAR_TRY(expect_error(open_with("LAMPAR_DEVICE", "gpu"), LAMPAR_ERROR_ARGUMENT, "emu"));
+  setenv("LAMPAR_DEVICE", "emu", 1);
+  unsetenv("LAMPAR_EMU_SEED");
+  unsetenv("LAMPAR_EMU_LIBRARY");
+  LAMPAR_TRY(lampar_driver_open(&driver)); /* found beside this program */
+  return expect(strstr(driver.library.path, "liblampar-emu.so") != NULL, driver.library.path);
+}
+
+static const struct {
+  const char *name;
+  lampar_status (*run)(lampar_ranks *, lampar_pack *);
+} cases[] = {
+    {"no-peer-access", no_peer_access},
+    {"no-world", no_world},
+    {"no-arch", no_arch},
+    {"query", query},
+    {"refusals", refusals},
+    {"late-in-nccl", late_in_nccl},
+    {"late-in-process", late_in_process},
+    {"packs", packs},
+    {"logs", logs},
+    {"devices", devices},
+};
+
+int main(int argc, char **argv) {
+  lampar_pack *pack = NULL;
+  lampar_ranks *ranks = NULL;
+  size_t chosen = 0;
+  if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) printf("%s\n", cases[i].name);
+    return 0;
+  }
+  const size_t count = sizeof cases / sizeof cases[0];
+  while (argc == 3 && chosen < count && strcmp(cases[chosen].name, argv[2]) != 0) ++chosen;
+  if (argc != 3 || chosen == count) {
+    fprintf(stderr, "usage: groups_test PACK CASE\n");
+    return 2;
+  }
+  setenv("LAMPAR_DEVICE", "emu", 1);
+  if (cases[chosen].run == no_peer_access) setenv("LAMPAR_EMU_P2P", "0", 1);
+  lampar_status status = lampar_pack_open(argv[1], &pack);
+  if (status == LAMPAR_OK) status = lampar_ranks_create(0, ABSENT, 0, &ranks);
+  if (status == LAMPAR_OK) status = cases[chosen].run(ranks, pack);
+  printf("%s: %s\n", argv[2], status == LAMPAR_OK ? "right" : lampar_last_error());
+  if (ranks) lampar_ranks_close_group(ranks);
+  if (ranks) lampar_ranks_disconnect(ranks);
+  lampar_ranks_destroy(ranks);
+  lampar_pack_close(pack);
+  return status != LAMPAR_OK;
+}
