@@ -3,10 +3,10 @@ return spec {
   name     = "emu_shapes",
   arch     = { "emu" },
   topology = { link = "any", nodes = 1 },
-  world    = { 4 },
+  world    = { 3, 4, 8 },
   dtype    = { "f16", "f32" },
-  hidden   = { 264, 2880 },
-  rows     = 128,
+  hidden   = { 264 },
+  rows     = 8,
   epilogue = {
     { "residual", "rmsnorm" },
     { "bias", "layernorm", "norm_out", "fp8_token" },
