@@ -25,15 +25,18 @@ static size_t warp_count, warp_capacity;
 static grid *grids;
 static work *ready, *collectives;
 
-/* How this stretch of the run behaves. Drawn anew each time the devices start: some mistakes show
- * only when stores are very late, others when one device is slow. */
+/* How this stretch of the run behaves. Drawn anew for each kernel: some mistakes show
+ * only when stores are very late, others when one device, or some of the warps, are slow. */
 static struct {
   uint32_t switches; /* one in so many accesses */
-  uint32_t
-      performs;    /* a buffer is looked at every so many steps; 0: only when nothing else moves */
-  uint32_t starts; /* a ready work or block starts every so many steps */
-  int slow_device; /* -1: none */
+  /* Every so many steps; 0: only when nothing else moves. */
+  uint32_t performs;   /* a buffer is looked at */
+  uint32_t starts;     /* a ready work or block starts */
+  int slow_device;     /* -1: none */
+  unsigned slow_warps; /* index within the block, modulo SLOW_EVERY; more: none */
 } pace;
+
+enum { SLOW_EVERY = 4 };
 
 static uint32_t below(uint32_t count) {
   return random_below(&emu.random, count);
@@ -41,11 +44,12 @@ static uint32_t below(uint32_t count) {
 
 static void draw_pace(void) {
   static const uint32_t switches[] = {2, 8, 32, 128}, performs[] = {1, 4, 32, 0},
-                        starts[] = {2, 16, 128};
+                        starts[] = {2, 16, 128, 0};
   pace.switches = switches[below(4)];
   pace.performs = performs[below(4)];
-  pace.starts = starts[below(3)];
+  pace.starts = starts[below(4)];
   pace.slow_device = below(2) ? (int)below((uint32_t)emu.device_count) : -1;
+  pace.slow_warps = below(2 * SLOW_EVERY);
 }
 
 /* ---- lanes ------------------------------------------------------------------------------- */
@@ -118,6 +122,7 @@ static void grid_start(work *started) {
   created->next = grids;
   grids = created;
   started->grid = created;
+  draw_pace();
 }
 
 /* Blocks start in ascending order, as on every GPU so far; PTX promises none. There is room for all
@@ -406,10 +411,14 @@ static bool must_perform_some_stores(void) {
   return false;
 }
 
+static bool is_slow(const lane *lane) {
+  return lane->warp->block->grid->work->task.device == pace.slow_device ||
+         lane->warp->index % SLOW_EVERY == pace.slow_warps;
+}
+
 static void run_some_lane(void) {
   lane *chosen = runnable[below((uint32_t)runnable_count)];
-  for (int i = 0; i < 4 && chosen->warp->block->grid->work->task.device == pace.slow_device; ++i)
-    chosen = runnable[below((uint32_t)runnable_count)];
+  for (int i = 0; i < 4 && is_slow(chosen); ++i) chosen = runnable[below((uint32_t)runnable_count)];
   run_lane(chosen);
   if (failing_device >= 0) {
     device_fail(failing_device, failing_error);
@@ -424,8 +433,8 @@ static bool step(void) {
   if (runnable_count == 0)
     return start_some_work() || start_some_block() || cluster_deliver() ||
            must_perform_some_stores() || step_some_collective();
-  if (below(pace.starts) == 0 && start_some_work()) return true;
-  if (below(pace.starts) == 0 && start_some_block()) return true;
+  if (pace.starts > 0 && below(pace.starts) == 0 && start_some_work()) return true;
+  if (pace.starts > 0 && below(pace.starts) == 0 && start_some_block()) return true;
   if (pace.performs > 0 && below(pace.performs) == 0) perform_some_stores();
   run_some_lane();
   return true;

@@ -2,38 +2,60 @@
 # A check that cannot fail proves nothing. Each mutation below breaks the protocol in a scratch copy of the
 # templates or of the runtime; the emulated device has to find it within the schedules that CI runs, with
 # the report it names. The copy that is not mutated has to pass.
-#   mutations.sh LAMPAR PROTOCOL_TEST SOURCE_FOLDER PACK OUT [NAME...]
+#   mutations.sh BINARIES SOURCE_FOLDER PACK OUT [NAME...]
 set -u
-lampar=$1 test=$2 source=$3 pack=$4 out=$5
-shift 5
-templates=$source/templates spec=$source/tests/emu/small.lua
+binaries=$1 source=$2 pack=$3 out=$4
+shift 4
+templates=$source/templates
 wanted=$*
 schedules=6
 failures=0
 export LAMPAR_DEVICE=emu
 
-# mutate NAME REPORT MODE FILE SED: the report is a pattern of grep -E; `none` has to pass.
-mutate() {
-  name=$1 report=$2 mode=$3 file=$4 change=$5
-  case " $wanted " in "  " | *" $name "*) ;; *) return ;; esac
-  scratch=$out/$name
+# build_mutated SPEC [FILE SED]...: a scratch copy of the templates in which each SED has changed its FILE, and
+# the pack of it.
+build_mutated() {
+  spec=$1
+  shift
   rm -rf "$scratch"
   mkdir -p "$scratch"
   cp -r "$templates" "$scratch/templates"
-  sed -i -E "$change" "$scratch/templates/$file"
-  if [ "$name" != none ] && cmp -s "$templates/$file" "$scratch/templates/$file"; then
-    echo "$name: FAILED: the template has changed, the mutation does not apply"
+  while [ $# -gt 0 ]; do
+    cp "$scratch/templates/$1" "$scratch/before"
+    sed -i -E "$2" "$scratch/templates/$1"
+    if cmp -s "$scratch/before" "$scratch/templates/$1"; then
+      echo "$name: FAILED: $1 has changed, the mutation does not apply: $2"
+      return 1
+    fi
+    shift 2
+  done
+  "$binaries/lampar" build "$source/tests/emu/$spec.lua" --templates "$scratch/templates" -o "$scratch" \
+    >"$scratch/build.txt" 2>&1 && return 0
+  echo "$name: FAILED: does not compile"
+  cat "$scratch/build.txt"
+  return 1
+}
+
+# mutate NAME REPORT MODE [FILE SED]...: the report is a pattern of grep -E; `none` has to pass. The modes plain
+# and programmatic are launches of plain kernels, fused is layers of a fused one.
+mutate() {
+  name=$1 report=$2 mode=$3
+  shift 3
+  case " $wanted " in "  " | *" $name "*) ;; *) return ;; esac
+  scratch=$out/$name
+  case $mode in
+  fused) spec=small_fused ;;
+  *) spec=small ;;
+  esac
+  if ! build_mutated $spec "$@"; then
     failures=$((failures + 1))
     return
   fi
-  if ! "$lampar" build "$spec" --templates "$scratch/templates" -o "$scratch" \
-    >"$scratch/build.txt" 2>&1; then
-    echo "$name: FAILED: does not compile"
-    cat "$scratch/build.txt"
-    failures=$((failures + 1))
-    return
-  fi
-  "$test" "$scratch/small/small.pack" 3 f32 328 24 $schedules $mode >"$scratch/report.txt" 2>&1
+  case $mode in
+  fused) set -- emu_layers_test "$scratch/$spec/$spec.pack" 2 1024 $schedules ;;
+  *) set -- emu_protocol_test "$scratch/$spec/$spec.pack" 3 f32 328 24 $schedules $mode ;;
+  esac
+  "$binaries/$@" >"$scratch/report.txt" 2>&1
   status=$?
   if [ "$name" = none ] && [ $status -eq 0 ]; then
     echo "not mutated ($mode): right"
@@ -48,10 +70,11 @@ mutate() {
 
 kernel=oneshot.cu.in
 missing='waited in vain for rank|nothing came from the ranks'
-wrong='wrong sum|sum is wrong'
+wrong='wrong sum|sum is wrong|wrong residual|wrong output'
 
-mutate none '' plain $kernel ''
-mutate none '' programmatic $kernel ''
+mutate none '' plain
+mutate none '' programmatic
+mutate none '' fused
 mutate one-half "$missing|$wrong" plain $kernel \
   's/const unsigned half = \(turn.uses & 1\) \* kHalfBytes;/const unsigned half = 0;/'
 mutate no-rearm "$wrong|$missing" plain $kernel \
@@ -62,7 +85,8 @@ mutate epoch-without-barrier "$wrong|$missing" plain $kernel 's/^ +sync_warp\(\)
 mutate epoch-never-advanced "$wrong|$missing" plain $kernel \
   '/store_word\(turn.epoch, turn.uses \+ 1\)/d'
 mutate first-word-only "$wrong" plain parts/mailbox.cuh.in \
-  's/return v.word\[0\] == kSentinel \|\|.*/return v.word[0] == kSentinel;/; /^ +v.word\[2\] == kSentinel .*;/d'
+  's/return v.word\[0\] == kSentinel \|\|.*/return v.word[0] == kSentinel;/' \
+  parts/mailbox.cuh.in '/^ +v.word\[3\] == kSentinel;/d'
 mutate sentinel-not-sanitised "$missing" plain parts/mailbox.cuh.in \
   's/v.word\[i\] == kSentinel \? 0x7fffffff : v.word\[i\]/v.word[i]/'
 mutate own-rank-first "$wrong" plain $kernel \
@@ -74,7 +98,20 @@ mutate idle-lanes-poll "$missing" plain parts/plain_kernel.cuh.in \
 mutate no-dependency-wait "$wrong|$missing" programmatic parts/plain_kernel.cuh.in \
   '/^  wait_for_previous_grid\(\);/d'
 mutate consumer-reads-early "$wrong|$missing" programmatic parts/plain_kernel.cuh.in \
-  '/^  wait_for_previous_grid\(\);/d; s/^  send\(call, turn, lane\);/  wait_for_previous_grid();\n&/'
+  '/^  wait_for_previous_grid\(\);/d' parts/plain_kernel.cuh.in \
+  's/^  send\(call, turn, lane\);/  wait_for_previous_grid();\n&/'
+mutate remote-block-not-started 'shared memory of block [0-9]+ of its cluster, which has not started' fused \
+  parts/row_kernel.cuh.in '/^    join_rounds\(\);/d'
+mutate one-buffer-for-two-rounds "$wrong" fused \
+  parts/rounds.cuh.in 's/partial\[round % 2\]/partial[0]/' \
+  parts/emu/reduce.cuh.in 's/partial\[round % 2\]/partial[0]/'
+mutate round-without-wait 'block [0-9]+ of its cluster, which has ended|its block ends while a store' fused \
+  parts/total.cuh.in '/wait_partials\(round, 1\);/d'
+# The operands are read before the dependency wait, all else behind it.
+mutate residual-read-early 'wrong residual' fused \
+  parts/row_kernel.cuh.in '/^  wait_for_previous_grid\(\);/d' \
+  parts/row_kernel.cuh.in '/^    for \(.*\) load\(call, turn\[v\]\);/d' \
+  parts/row_kernel.cuh.in 's/^        send\(call, turn\[v\], lane\);/        { wait_for_previous_grid(); load(call, turn[v]); send(call, turn[v], lane); }/'
 
 # The runtime gives every group of a device the first one's workspace.
 name=shared-workspace
