@@ -2,7 +2,7 @@
 . "$LAMPAR_SOURCE/tests/cli/expect.sh"
 [ -e "$OUT/ci/ci.pack" ] || skip 'no pack was built'
 pack=$OUT/ci/ci.pack
-name=$(sed -n 's/.*"name":.*"\(ar_[a-z0-9_]*\)".*/\1/p' "$OUT/ci/plan.json" | head -1)
+name=$(sed -n 's/.*"name":.*"\(ar_[a-z0-9_]*_sm_80[a-z0-9_]*\)".*/\1/p' "$OUT/ci/plan.json" | head -1)
 
 "$LAMPAR" inspect "$pack" "$name" > table
 same 'lines of one kernel' 2 "$(wc -l < table)"
