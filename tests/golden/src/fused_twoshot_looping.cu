@@ -430,13 +430,13 @@ __device__ __forceinline__ float warp_max(float value) {
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-__shared__ alignas(16) Real partial[2][1][kPartials];
+__shared__ alignas(16) Real partial[2][kPartials][1];
 __device__ __forceinline__ void open_rounds() {}
 __device__ __forceinline__ void join_rounds() {}
 
-__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
-                                             unsigned lane, Real value) {
-  if (lane == 0) partial[round % 2][share][mailbox] = value;
+__device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, unsigned lane,
+                                             Real value) {
+  if (lane == 0) partial[round % 2][mailbox][0] = value;
 }
 
 __device__ __forceinline__ void wait_partials(unsigned, unsigned) { __syncthreads(); }
@@ -446,14 +446,14 @@ __device__ __forceinline__ void tell_sum(unsigned round, unsigned first, unsigne
                                          Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
-    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
+    if (first + v < kRowMailboxes) send_partial(round, first + v, lane, part[v]);
   }
 }
 
 __device__ __forceinline__ Real total_sum(unsigned round) {
   Real total = partial[round % 2][0][0];
   for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = total + partial[round % 2][0][mailbox];
+    total = total + partial[round % 2][mailbox][0];
   return total;
 }
 
