@@ -16,7 +16,7 @@ ln -s "$LAMPAR_SOURCE/specs" specs
 block sh >commands
 [ "$(grep -c lampar commands)" -ge 4 ]
 sh -eu commands >output
-grep -q 'out/h200-8/h200-8.pack' output
+grep -q 'out/gpt-oss/gpt-oss.pack' output
 grep -q '__global__' output
 
 block lua >example.lua
