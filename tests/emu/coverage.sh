@@ -9,9 +9,12 @@ least=85
 gcov=${GCOV:-gcov}
 command -v "$gcov" > /dev/null || { echo "skipped: no $gcov"; exit 77; }
 
-cmake -S "$source" -B "$build" -G Ninja -DLAMPAR_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug > "$build.log"
-cmake --build "$build" --target lampar_emu emu_groups_test emu_protocol_test emu_ranks_test \
-  allreduce_test fused_test >> "$build.log" || { cat "$build.log"; exit 1; }
+mkdir -p "$build"
+{
+  cmake -S "$source" -B "$build" -G Ninja -DLAMPAR_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug &&
+    cmake --build "$build" --target lampar_emu emu_groups_test emu_protocol_test emu_ranks_test \
+      allreduce_test fused_test
+} > "$build/build.log" 2>&1 || { cat "$build/build.log"; exit 1; }
 
 find "$build" -name '*.gcda' -delete
 export LAMPAR_DEVICE=emu LAMPAR_EMU_LIBRARY="$build/lib/liblampar-emu.so"
@@ -29,10 +32,9 @@ run "$build/bin/fused_test" "$packs/fused/fused.pack"
 run "$build/bin/allreduce_test" --pack "$packs/checks/checks.pack" --other "$packs/other/other.pack" "$@"
 [ "$failed" -eq 0 ] || exit 1
 
-for folder in lampar_base lampar_objects; do
-  # Also the files of which nothing ran.
-  find "$build/runtime/CMakeFiles/$folder.dir" -name '*.gcno' -exec "$gcov" -n {} +
-done 2> /dev/null | awk -v least=$least '
+# Also the files of which nothing ran.
+find "$build/runtime/CMakeFiles/lampar_base.dir" "$build/runtime/CMakeFiles/lampar_objects.dir" \
+  -name '*.gcno' | sort | xargs "$gcov" -n 2> "$build/gcov.log" | awk -v least=$least '
   /^File / { file = $2; gsub(/.*\/|\047/, "", file) }
   /^Lines executed:/ && file ~ /\.c$/ {
     split($0, part, /[:% ]+/)
