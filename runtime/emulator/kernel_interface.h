@@ -1,6 +1,7 @@
 /* What a kernel of arch emu and the emulator know of each other: the same struct as in
  * templates/parts/emu/language.cuh.in. The kernel's shared object exports
  *   lampar_emu            where the emulator puts the address of its kernel_interface
+ *   lampar_emu_bytes      of that struct: the two must be of one version
  *   lampar_emu_parameters bytes of the kernel's one parameter
  *   lampar_emu_shared     bytes of shared memory that a block has, if it has any
  * and needs no symbol of anybody. */

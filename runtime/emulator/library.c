@@ -85,7 +85,8 @@ static int load(const void *code, struct CUlib_st **library) {
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   }
   kernel_interface **slot = handle ? dlsym(handle, "lampar_emu") : NULL;
-  if (!slot) {
+  const unsigned *bytes = handle ? dlsym(handle, "lampar_emu_bytes") : NULL;
+  if (!slot || !bytes || *bytes != sizeof emu_interface) {
     if (handle) dlclose(handle);
     close(file);
     return CUDA_ERROR_INVALID_IMAGE;
