@@ -372,6 +372,9 @@ __device__ __forceinline__ void store_residual_out(const Arguments &call, const 
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
 __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
 
+// A NaN does not count.
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+
 __device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) { return __fmaf_rn(a, b, c); }
 
 // The processor's own approximation, to about 2^-23: the result is rounded to 16 bits.
@@ -396,7 +399,7 @@ __device__ __forceinline__ float warp_max(float value) {
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-__shared__ alignas(16) Real partial[2][kPartials][1];
+__shared__ alignas(16) Real partial[2][1][kPartials];
 __shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
 
 __device__ __forceinline__ unsigned shared_address(const void *of) {
@@ -419,8 +422,8 @@ __device__ __forceinline__ void join_rounds() {
 }
 
 // Lane c sends the mailbox's share to block c of the cluster.
-__device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, unsigned lane,
-                                             Real value) {
+__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
+                                             unsigned lane, Real value) {
   if (lane >= kCluster) return;
   asm volatile("{\n"
                "  .reg .b32 slot, barrier;\n"
@@ -429,7 +432,7 @@ __device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, u
                "  st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [slot], %3, [barrier];\n"
                "}"
                :
-               : "r"(shared_address(&partial[round % 2][mailbox][0])),
+               : "r"(shared_address(&partial[round % 2][share][mailbox])),
                  "r"(shared_address(&arrived[round % 2])), "r"(lane),
                  "r"(__float_as_uint(value))
                : "memory");
@@ -459,14 +462,14 @@ __device__ __forceinline__ void tell_sum(unsigned round, unsigned first, unsigne
                                          Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
-    if (first + v < kRowMailboxes) send_partial(round, first + v, lane, part[v]);
+    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
   }
 }
 
 __device__ __forceinline__ Real total_sum(unsigned round) {
   Real total = partial[round % 2][0][0];
   for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = total + partial[round % 2][mailbox][0];
+    total = total + partial[round % 2][0][mailbox];
   return total;
 }
 

@@ -411,7 +411,10 @@ __device__ __forceinline__ void store_quantized(const Arguments &call, const Pla
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
 __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
 
-#line 9 "templates/parts/ptx/arithmetic.cuh.in"
+// A NaN does not count.
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+
+#line 12 "templates/parts/ptx/arithmetic.cuh.in"
 __device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) { return __fmaf_rn(a, b, c); }
 
 // The processor's own approximation, to about 2^-23: the result is rounded to 16 bits.
@@ -420,17 +423,17 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
   asm("rsqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
-#line 18 "templates/parts/ptx/arithmetic.cuh.in"
+#line 21 "templates/parts/ptx/arithmetic.cuh.in"
 
 #line 1 "templates/parts/magnitude.cuh.in"
 // The largest magnitude; NaNs do not count.
 __device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
-  float largest = 0;
-  for (unsigned i = 0; i < kVectorElements; ++i) {
-    const float size = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
-    largest = size > largest ? size : largest;
-  }
-  return largest;
+  float largest[kVectorElements];
+  for (unsigned i = 0; i < kVectorElements; ++i)
+    largest[i] = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
+  for (unsigned half = kVectorElements / 2; half > 0; half /= 2)
+    for (unsigned i = 0; i < half; ++i) largest[i] = larger(largest[i], largest[i + half]);
+  return larger(largest[0], 0);
 }
 
 #line 2 "templates/parts/ptx/reduce.cuh.in"
@@ -449,7 +452,7 @@ __device__ __forceinline__ float warp_max(float value) {
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-__shared__ alignas(16) Real partial[2][kPartials][1];
+__shared__ alignas(16) Real partial[2][1][kPartials];
 #line 19 "templates/parts/ptx/reduce.cuh.in"
 __shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
 
@@ -473,8 +476,8 @@ __device__ __forceinline__ void join_rounds() {
 }
 
 // Lane c sends the mailbox's share to block c of the cluster.
-__device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, unsigned lane,
-                                             Real value) {
+__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
+                                             unsigned lane, Real value) {
   if (lane >= kCluster) return;
   asm volatile("{\n"
                "  .reg .b32 slot, barrier;\n"
@@ -483,12 +486,11 @@ __device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, u
                "  st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [slot], %3, [barrier];\n"
                "}"
                :
-               : "r"(shared_address(&partial[round % 2][mailbox][0])),
+               : "r"(shared_address(&partial[round % 2][share][mailbox])),
                  "r"(shared_address(&arrived[round % 2])), "r"(lane),
                  "r"(__float_as_uint(value))
                : "memory");
 }
-#line 76 "templates/parts/ptx/reduce.cuh.in"
 
 __device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
   const unsigned barrier = shared_address(&arrived[round % 2]);
@@ -508,24 +510,22 @@ __device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
                  : "r"(barrier), "r"(round / 2 % 2)
                  : "memory");
 }
-#line 115 "templates/parts/ptx/reduce.cuh.in"
+#line 86 "templates/parts/ptx/reduce.cuh.in"
 
 #line 27 "templates/parts/rounds.cuh.in"
 // The largest is the same in any order: no butterfly, and a lane for each mailbox.
-__device__ __forceinline__ void tell_max(unsigned round, unsigned first, unsigned lane,
-                                         float (&part)[kVectors]) {
+__device__ __forceinline__ void tell_max(unsigned round, unsigned share, unsigned first,
+                                         unsigned lane, float (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     const float largest = warp_max(part[v]);
-    if (first + v < kRowMailboxes) send_partial(round, first + v, lane, largest);
+    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, largest);
   }
 }
 
 __device__ __forceinline__ float total_max(unsigned round, unsigned share, unsigned lane) {
   float largest = 0;
-  for (unsigned mailbox = lane; mailbox < kRowMailboxes; mailbox += 32) {
-    const float value = float(partial[round % 2][mailbox][share]);
-    largest = value > largest ? value : largest;
-  }
+  for (unsigned mailbox = lane; mailbox < kRowMailboxes; mailbox += 32)
+    largest = larger(largest, float(partial[round % 2][share][mailbox]));
   return warp_max(largest);
 }
 
@@ -726,8 +726,8 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 #line 11 "templates/parts/tell.cuh.in"
       peak_share[v] = turn[v].place.active ? part : 0;
     }
-#line 14 "templates/parts/tell.cuh.in"
-    tell_max(round, first, lane, peak_share);
+#line 16 "templates/parts/tell.cuh.in"
+    tell_max(round, 0, first, lane, peak_share);
 #line 13 "templates/parts/total.cuh.in"
     wait_partials(round, 1);
     const float peak = total_max(round, 0, lane);

@@ -396,6 +396,9 @@ __device__ __forceinline__ void store_quantized(const Arguments &call, const Pla
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
 __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
 
+// A NaN does not count.
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+
 __device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) { return __fmaf_rn(a, b, c); }
 
 // The processor's own approximation, to about 2^-23: the result is rounded to 16 bits.
@@ -407,12 +410,12 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
 
 // The largest magnitude; NaNs do not count.
 __device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
-  float largest = 0;
-  for (unsigned i = 0; i < kVectorElements; ++i) {
-    const float size = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
-    largest = size > largest ? size : largest;
-  }
-  return largest;
+  float largest[kVectorElements];
+  for (unsigned i = 0; i < kVectorElements; ++i)
+    largest[i] = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
+  for (unsigned half = kVectorElements / 2; half > 0; half /= 2)
+    for (unsigned i = 0; i < half; ++i) largest[i] = larger(largest[i], largest[i + half]);
+  return larger(largest[0], 0);
 }
 
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
@@ -430,13 +433,13 @@ __device__ __forceinline__ float warp_max(float value) {
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-__shared__ alignas(16) Real partial[2][kPartials][1];
+__shared__ alignas(16) Real partial[2][1][kPartials];
 __device__ __forceinline__ void open_rounds() {}
 __device__ __forceinline__ void join_rounds() {}
 
-__device__ __forceinline__ void send_partial(unsigned round, unsigned mailbox, unsigned lane,
-                                             Real value) {
-  if (lane == 0) partial[round % 2][mailbox][0] = value;
+__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
+                                             unsigned lane, Real value) {
+  if (lane == 0) partial[round % 2][share][mailbox] = value;
 }
 
 __device__ __forceinline__ void wait_partials(unsigned, unsigned) { __syncthreads(); }
@@ -446,23 +449,21 @@ __device__ __forceinline__ void tell_sum(unsigned round, unsigned first, unsigne
                                          Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v) {
     for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
-    if (first + v < kRowMailboxes) send_partial(round, first + v, lane, part[v]);
+    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
   }
 }
 
 __device__ __forceinline__ Real total_sum(unsigned round) {
   Real total = partial[round % 2][0][0];
   for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = total + partial[round % 2][mailbox][0];
+    total = total + partial[round % 2][0][mailbox];
   return total;
 }
 
 // Of the lanes that share a group: a power of two of neighbours.
 __device__ __forceinline__ float group_max(float value, unsigned lanes) {
-  for (unsigned mask = lanes / 2; mask > 0; mask /= 2) {
-    const float other = __shfl_xor_sync(0xffffffff, value, mask);
-    value = other > value ? other : value;
-  }
+  for (unsigned mask = lanes / 2; mask > 0; mask /= 2)
+    value = larger(value, __shfl_xor_sync(0xffffffff, value, mask));
   return value;
 }
 
