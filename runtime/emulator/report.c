@@ -52,13 +52,28 @@ static void describe_mailboxes(const warp *warp, const lane *lane) {
     fprintf(stderr, "; epoch now %" PRIu32, arguments->epoch[mailbox]);
 }
 
+/* How far from the cause a lane may be: each waits for lanes of a lesser depth. */
+static unsigned depth_of(lane_state state) {
+  switch (state) {
+  case LANE_POLLS: return 0;
+  case LANE_AWAITS_PARTIALS:
+  case LANE_AT_BLOCK_BARRIER:
+  case LANE_AT_CLUSTER_BARRIER: return 1;
+  case LANE_AT_MEETING: return 2;
+  case LANE_AWAITS_GRID: return 3;
+  default: return 4;
+  }
+}
+
+enum { DEPTHS = 5 };
+
 /* The lane that says most about why its warp stands still; NULL: all have ended. */
 static const lane *speaker_of(const warp *warp) {
   const lane *speaker = NULL;
   for (unsigned i = 0; i < warp->lane_count; ++i) {
     const lane *lane = &warp->lanes[i];
-    if (lane->state == LANE_POLLS) return lane;
-    if (lane->state != LANE_ENDED && !speaker) speaker = lane;
+    if (lane->state == LANE_ENDED) continue;
+    if (!speaker || depth_of(lane->state) < depth_of(speaker->state)) speaker = lane;
   }
   return speaker;
 }
@@ -88,13 +103,12 @@ static void report_lane(const lane *lane) {
   fputc('\n', stderr);
 }
 
-/* First those that poll: the others wait for them. */
-static void report_warps(bool polling, unsigned *lines, unsigned *left_out) {
+static void report_warps(unsigned depth, unsigned *lines, unsigned *left_out) {
   for (const grid *grid = scheduler_grids(); grid; grid = grid->next)
     for (const block *block = grid->blocks; block; block = block->next)
       for (unsigned w = 0; w < block->warp_count; ++w) {
         const lane *speaker = speaker_of(&block->warps[w]);
-        if (!speaker || (speaker->state == LANE_POLLS) != polling) continue;
+        if (!speaker || depth_of(speaker->state) != depth) continue;
         if (*lines < LINES_MAX) {
           report_lane(speaker);
           ++*lines;
@@ -109,8 +123,7 @@ void report_deadlock(bool is_final) {
                       ? "lampar-emu: no progress is possible:\n"
                       : "lampar-emu: nothing can run; the clock moves on to end bounded waits:\n");
   unsigned lines = 0, left_out = 0;
-  report_warps(true, &lines, &left_out);
-  report_warps(false, &lines, &left_out);
+  for (unsigned depth = 0; depth < DEPTHS; ++depth) report_warps(depth, &lines, &left_out);
   if (left_out > 0) fprintf(stderr, "lampar-emu:   and %u warps more\n", left_out);
   for (const work *work = scheduler_collectives(); work; work = work->next) {
     char text[256];

@@ -107,6 +107,8 @@ mutate one-buffer-for-two-rounds "$wrong" fused \
   parts/emu/reduce.cuh.in 's/partial\[round % 2\]/partial[0]/'
 mutate round-without-wait 'block [0-9]+ of its cluster, which has ended|its block ends while a store' fused \
   parts/total.cuh.in '/wait_partials\(round, 1\);/d'
+mutate partial-not-sent 'block [0-9]+, .*waits for the partials of round 0: 0 arrivals and [0-9]+ bytes' fused \
+  parts/rounds.cuh.in 's/first \+ v < kRowMailboxes\)/first + v + 1 < kRowMailboxes)/'
 # The operands are read before the dependency wait, all else behind it.
 mutate residual-read-early 'wrong residual' fused \
   parts/row_kernel.cuh.in '/^  wait_for_previous_grid\(\);/d' \
