@@ -11,8 +11,9 @@
  *   come
  *   a block must not end while others send to it    distributed shared memory lives as long as its
  *                                                   block
- *   barriers order shared memory only: warps of a   (stricter than PTX, where they order all memory
- *   block do not see each other's global stores     of those that meet; no kernel uses that) */
+ *   barriers order shared memory only: warps of a   less than PTX promises, where they order all
+ *   block do not see each other's global stores     memory of those that meet; no kernel uses that
+ */
 #ifndef LAMPAR_EMU_CLUSTER_H
 #define LAMPAR_EMU_CLUSTER_H
 

@@ -55,7 +55,7 @@ typedef struct warp {
   unsigned index; /* within the block */
   unsigned lane_count, ended, met;
   warp_meeting meeting; /* of those that have met */
-  size_t slot;     /* among all warps */
+  size_t slot;          /* among all warps */
   store_buffer stores;
   lane lanes[WARP_LANES];
 } warp;

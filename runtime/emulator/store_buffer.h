@@ -3,25 +3,26 @@
  * A warp's stores wait in a buffer of 4-byte words until they are performed: written to memory,
  * where every thread of every device sees them. They are performed late and in any order.
  *
- *   rule here                                       rule of PTX it stands on
- *   ------------------------------------------ ----------------------------------------------------
- *   a word is never torn; 16 bytes are four        "Vector data types": a vector access is modelled
- * as words in no order                              scalar accesses with no order among them two
- * words may be performed in any order,       relaxed and weak stores to different locations are
- *   whoever stored them                            not ordered by program order alone (Causality
- * order) two stores of a warp to one word are           Coherence axiom; SC-per-location: morally
- * strong performed in order                             writes that overlap have one order a thread
- * sees its own stores at once           SC-per-location (program order, read after write)
- *   sync_warp: afterwards the lanes of the warp    bar.warp.sync "guarantees memory ordering among
- *   see each other's earlier stores; nobody        participating threads"; others are not
- *   else does                                      participants
- *   publish: everything that the lane stored or    st.release: Release pattern, cumulative over
- * what was shown by sync_warp is performed before     was observed; the store itself may come late
- *   exchange: acts on memory, at once              Atomicity axiom
- *   the end of a grid performs all its stores      completion of a grid is ordered before its
- *                                                  dependents, griddepcontrol.wait included ("all
- * memory operations are performed and made visible") a poll that spins sees a store in the end
- * forward progress; no rule says when
+ *   rule here                                    rule of PTX it stands on
+ *   -------------------------------------------- ------------------------------------------------
+ *   a word is never torn; 16 bytes are four       "Vector data types": a vector access is modelled
+ *   words in no order                             as scalar accesses with no order among them
+ *   two words may be performed in any order,      relaxed and weak stores to different locations
+ *   whoever stored them                           are not ordered by program order alone
+ *                                                 (Causality order)
+ *   two stores of a warp to one word are          Coherence axiom; SC-per-location: morally strong
+ *   performed in order                            writes that overlap have one order
+ *   a thread sees its own stores at once          SC-per-location (program order, read after write)
+ *   sync_warp: afterwards the lanes of the warp   bar.warp.sync "guarantees memory ordering among
+ *   see each other's earlier stores; nobody       participating threads"; others are not
+ *   else does. A shuffle orders nothing           participants
+ *   publish: everything that the lane stored or   st.release: Release pattern, cumulative over
+ *   was shown by sync_warp is performed before    what was observed; the store itself may come late
+ *   exchange: acts on memory, at once             Atomicity axiom
+ *   the end of a grid performs all its stores     completion of a grid is ordered before its
+ *                                                 dependents, griddepcontrol.wait included ("all
+ *                                                 memory operations are performed and made
+ * visible") a poll that spins sees a store in the end     forward progress; no rule says when
  *
  * Two places are stricter than PTX. Loads are made in program order, and all observers see a store
  * at the same moment. A store that overtakes another looks to a reader the same as a load that
