@@ -22,7 +22,8 @@
  *   the end of a grid performs all its stores     completion of a grid is ordered before its
  *                                                 dependents, griddepcontrol.wait included ("all
  *                                                 memory operations are performed and made
- * visible") a poll that spins sees a store in the end     forward progress; no rule says when
+ *                                                 visible")
+ *   a poll that spins sees a store in the end     forward progress; no rule says when
  *
  * Two places are stricter than PTX. Loads are made in program order, and all observers see a store
  * at the same moment. A store that overtakes another looks to a reader the same as a load that
