@@ -1,4 +1,4 @@
--- A server with eight H200s, for the models that are usually served on one.
+-- A server with eight H200s, for the models that are usually served on one: plain all-reduces.
 return spec {
   name     = "h200-8",
   arch     = { "sm_90" },
@@ -7,5 +7,4 @@ return spec {
   dtype    = { "bf16" },
   hidden   = { model "deepseek-v3", model "llama-3.1-70b", 2880 },
   rows     = 128,
-  epilogue = { {}, { "residual", "rmsnorm" }, { "residual", "rmsnorm", "fp8_static" } },
 }

@@ -1,15 +1,15 @@
 #!/bin/sh
-# tests/bench/jit.sh BUILD [--peer]: what start-up costs, for the spec of a server. Needs no GPU, and a
-# machine that does nothing else.
+# tests/bench/jit.sh BUILD [--peer]: what start-up costs, for the spec of a server, or for the variables
+# SPEC and WORLD. Needs no GPU, and a machine that does nothing else.
 #
 # With --peer, in the same run: nvcc on FlashInfer's all-reduce module, with the sources and flags of
 # its own JIT (gen_trtllm_comm_module, gen_jit_spec and build_cuda_cflags of flashinfer-python 0.7.4).
 # The wheels come from PyPI into a temporary folder, or from the folder in WHEELS. Takes minutes.
 set -eu
 build=$(cd "${1:?usage: tests/bench/jit.sh BUILD [--peer]}" && pwd)
-spec=$(cd "$(dirname "$0")/../.." && pwd)/specs/h200-8.lua
+spec=${SPEC:-$(cd "$(dirname "$0")/../.." && pwd)/specs/h200-8.lua}
 arch=sm_90
-world=8
+world=${WORLD:-0} # 0: all of the spec
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LAMPAR_CACHE_DIR="$work/cache"
@@ -37,7 +37,7 @@ median() { awk '{ print $1 }' "$1" | sort -n | awk '{ a[NR] = $1 } END { print a
 least() { awk '{ print $1 }' "$1" | sort -n | head -1; }
 row() { printf '%-28s %9.1f %9.1f ms %10s\n' "$1" "$(median "$work/$2")" "$(least "$work/$2")" "$3"; }
 
-echo "$(nproc) cores, $(basename "$spec") for $arch and $world ranks"
+echo "$(nproc) cores, $(basename "$spec") for $arch, ranks: $world"
 for round in 1 2 3 4 5; do
   cold | tee -a "$work/cold"
   once | tee -a "$work/warm"
