@@ -6,6 +6,7 @@
 
 #include "epilogue_verify.h"
 #include "kernels.h"
+#include "lampar/lampar_jit.h"
 #include "looping_pack.h"
 #include "pack_read.h"
 #include "trial.h"
@@ -351,13 +352,6 @@ static lampar_status open_device(verification *v) {
     if (fused > largest_fused) largest_fused = fused;
     if (fused == 0 && info.bytes_limit > bytes) bytes = info.bytes_limit;
   }
-  if (v->given->is_emulated) {
-    /* A device for each rank, as on a server. */
-    char count[16];
-    snprintf(count, sizeof count, "%d", most);
-    if (setenv("LAMPAR_DEVICE", "emu", 1) != 0 || setenv("LAMPAR_EMU_DEVICES", count, 0) != 0)
-      return lampar_fail(LAMPAR_ERROR_SYSTEM, "setenv");
-  }
   if (most == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no kernel in it", v->given->pack);
   LAMPAR_TRY(lampar_ranks_create(0, most, 0, &v->ranks));
@@ -367,8 +361,40 @@ static lampar_status open_device(verification *v) {
   return lampar_trials_create(v->ranks, 2 * bytes + (1 << 20), &v->trials);
 }
 
+/* A device for each rank, as on a server. */
+static lampar_status choose_device(const verification *v) {
+  char count[16];
+  snprintf(count, sizeof count, "%d", LAMPAR_WORLD_MAX);
+  if (v->given->is_emulated &&
+      (setenv("LAMPAR_DEVICE", "emu", 1) != 0 || setenv("LAMPAR_EMU_DEVICES", count, 0) != 0))
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "setenv");
+  return LAMPAR_OK;
+}
+
+static lampar_status build_pack(lampar_rank *rank, void *user) {
+  (void)rank; /* its context is current: the pack is for its device */
+  verification *const v = user;
+  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
+  options.world = v->given->world;
+  return lampar_jit_build(v->given->pack, NULL, &options, &v->pack);
+}
+
+/* A spec becomes a pack as at the start of a server. */
+static lampar_status open_pack(verification *v) {
+  const size_t length = strlen(v->given->pack);
+  if (length < 4 || strcmp(v->given->pack + length - 4, ".lua") != 0)
+    return lampar_pack_open(v->given->pack, &v->pack);
+  lampar_ranks *ranks = NULL;
+  lampar_status status = lampar_ranks_create(0, 1, 0, &ranks);
+  if (status == LAMPAR_OK) status = lampar_ranks_set_world(ranks, 1);
+  if (status == LAMPAR_OK) status = lampar_ranks_run(ranks, build_pack, v);
+  lampar_ranks_destroy(ranks);
+  return status;
+}
+
 static lampar_status verify(verification *v) {
-  LAMPAR_TRY(lampar_pack_open(v->given->pack, &v->pack));
+  LAMPAR_TRY(choose_device(v));
+  LAMPAR_TRY(open_pack(v));
   LAMPAR_TRY(lampar_looping_pack_open(v->pack, &v->looping_bytes, &v->looping));
   LAMPAR_TRY(open_device(v));
   for (int world = 1; world <= LAMPAR_WORLD_MAX; ++world) {
@@ -397,8 +423,9 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
   const struct argp argp = {
       options,
       parse,
-      "PACK",
-      "Runs the kernels of a pack with random data and compares every bit with the exact sum, "
+      "PACK|SPEC.lua",
+      "Runs the kernels of a pack, or of a spec, made as at the start of a server, with random "
+      "data and compares every bit with the exact sum, "
       "which is itself held against a float64 sum; of fused kernels, with what their stages must "
       "give. The ranks are threads; several may share a GPU.",
       NULL,
