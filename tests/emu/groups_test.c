@@ -1,5 +1,5 @@
 /* What a program is told: of a group, of a call, of a pack, of what it did wrong. On the emulated
- * device.  groups_test PACK CASE  Exit status: 0 all is as it should be. */
+ * device: groups_test PACK CASE, exit status 0 when all is as it should be. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

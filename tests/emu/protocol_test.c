@@ -1,8 +1,11 @@
 /* Calls in a row on the emulated device, under many schedules: sizes alternate, so that every
  * mailbox is used many times by straight and looping kernels; some inputs are full of the
  * sentinel's bits; some calls read what the call before wrote. Every byte is compared with the
- * exact sum. protocol_test PACK WORLD DTYPE HIDDEN ROWS SCHEDULES [programmatic] Exit status: 0
- * right, 1 found something. */
+ * exact sum.
+ *
+ *   protocol_test PACK WORLD DTYPE HIDDEN ROWS SCHEDULES [programmatic]
+ *
+ * Exit status: 0 right, 1 found something. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,12 @@
-/* What ranks can do to each other, on the emulated device.
- *   ranks_test PACK two-groups    two groups of the same ranks at work at once; exit 0: sums are
- * right ranks_test PACK nccl-alone    one rank goes to NCCL by itself; exit 0: every rank gets its
- * report ranks_test PACK other-rows    one rank calls with other rows; exit 0: the others name it
- *   ranks_test PACK fallback      calls that no kernel takes; exit 0: NCCL's sums are right
- *   ranks_test PACK processes     two ranks, a process each; exit 0: kernels' and NCCL's sums are
- * right Inputs are constants, so that a sum is one number. */
+/* What ranks can do to each other, on the emulated device: ranks_test PACK CASE, exit status 0 when
+ *
+ *   two-groups   two groups of the same ranks at work at once: sums are right
+ *   nccl-alone   one rank goes to NCCL by itself: every rank gets its report
+ *   other-rows   one rank calls with other rows: the others name it
+ *   fallback     calls that no kernel takes: NCCL's sums are right
+ *   processes    two ranks, a process each: the kernels' and NCCL's sums are right
+ *
+ * Inputs are constants, so that a sum is one number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
