@@ -64,8 +64,7 @@ static bool section_named(const elf_view *elf, const char *name, Elf64_Shdr *sec
 /* The kernel's index in the symbol table, 0 when it is not there. */
 static uint32_t symbol_of(const elf_view *elf, const char *table, const char *kernel) {
   Elf64_Shdr symbols, strings;
-  if (!section_named(elf, table, &symbols) || !section_at(elf, symbols.sh_link, &strings))
-    return 0;
+  if (!section_named(elf, table, &symbols) || !section_at(elf, symbols.sh_link, &strings)) return 0;
   const uint64_t count = symbols.sh_size / sizeof(Elf64_Sym);
   Elf64_Sym symbol;
   for (uint32_t i = 1; i < count; ++i) {

@@ -17,7 +17,7 @@ typedef struct lampar_cubin_facts {
 
 /* Reads the facts about `kernel` from a cubin. `file` is used in messages only.
  * Errors: ARGUMENT (not a cubin, damaged, or without a kernel of that name). */
-lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kernel, const char *file,
-                                lampar_cubin_facts *facts);
+lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kernel,
+                                const char *file, lampar_cubin_facts *facts);
 
 #endif

@@ -14,9 +14,10 @@ typedef struct lampar_cubin {
   size_t size;
 } lampar_cubin;
 
-/* `cubins` are in the order of the plan's variants. The same plan and cubins give the same bytes, which
- * are the caller's to free. Errors: ARGUMENT (a cubin without its kernel; names the file), SYSTEM. */
-lampar_status lampar_pack_write(const lampar_plan *plan, const lampar_cubin *cubins, uint8_t **bytes,
-                                size_t *size);
+/* `cubins` are in the order of the plan's variants. The same plan and cubins give the same bytes,
+ * which are the caller's to free. Errors: ARGUMENT (a cubin without its kernel; names the file),
+ * SYSTEM. */
+lampar_status lampar_pack_write(const lampar_plan *plan, const lampar_cubin *cubins,
+                                uint8_t **bytes, size_t *size);
 
 #endif

@@ -20,7 +20,8 @@ typedef struct lampar_width {
   char *model; /* whose width it is; NULL: given as a number */
 } lampar_width;
 
-/* A list of stages. Which stages and options there are is up to the stage files; the plan asks them. */
+/* A list of stages. Which stages and options there are is up to the stage files; the plan asks
+ * them. */
 typedef struct lampar_spec_epilogue {
   char *text;  /* "residual+rmsnorm.weight=f32", options in order of their names; "": plain */
   char *where; /* "x.lua:7: epilogue[2]", for messages */

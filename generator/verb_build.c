@@ -174,8 +174,8 @@ static lampar_status prepare(const arguments *given, const lampar_plan *plan,
       status = lampar_nvrtc_require(nvrtc, plan->variants[i].arch);
   if (status == LAMPAR_OK) status = lampar_plan_to_json(plan, &plan_text);
   if (status == LAMPAR_OK)
-    status = lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true),
-                                       &compiler_text);
+    status =
+        lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true), &compiler_text);
   if (status == LAMPAR_OK) status = make_ninja_text(given, plan, read, nvrtc, &ninja_text);
   if (status == LAMPAR_OK) status = lampar_output_folder_make(folder);
   if (status == LAMPAR_OK) status = write_text(folder, "plan.json", plan_text);

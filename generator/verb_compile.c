@@ -60,10 +60,9 @@ static lampar_status compile(const arguments *given, uint32_t arch, const char *
   const char *const name = slash != NULL ? slash + 1 : given->source;
   char *cubin = NULL, *log = NULL;
   size_t size;
-  lampar_status status =
-      arch == LAMPAR_ARCH_EMU
-          ? lampar_emu_compile(name, source, &cubin, &size, &log)
-          : compile_with_nvrtc(given, arch, name, source, &cubin, &size, &log);
+  lampar_status status = arch == LAMPAR_ARCH_EMU
+                             ? lampar_emu_compile(name, source, &cubin, &size, &log)
+                             : compile_with_nvrtc(given, arch, name, source, &cubin, &size, &log);
   if (log != NULL) fputs(log, stderr);
   if (status == LAMPAR_OK) status = lampar_output_file_write(given->output, cubin, size);
   free(cubin);
@@ -75,8 +74,13 @@ lampar_status lampar_verb_compile(int argc, char **argv, bool *passed) {
   (void)passed;
   arguments given = {0};
   const struct argp argp = {
-      options, parse, "FILE.cu --arch ARCH -o FILE.cubin", "Compiles one source with NVRTC, or for arch emu with the C++ compiler of this machine.", NULL,
-      NULL,    NULL};
+      options,
+      parse,
+      "FILE.cu --arch ARCH -o FILE.cubin",
+      "Compiles one source with NVRTC, or for arch emu with the C++ compiler of this machine.",
+      NULL,
+      NULL,
+      NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 
   uint32_t arch;

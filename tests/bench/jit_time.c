@@ -1,6 +1,6 @@
-/* jit_time SPEC ARCH WORLD: one build at start-up, as an engine of so many ranks makes it; the folder
- * of the cache comes from the environment. Prints milliseconds, kernels, and how many of them were in the cache and
- * how many were compiled. */
+/* jit_time SPEC ARCH WORLD: one build at start-up, as an engine of so many ranks makes it; the
+ * folder of the cache comes from the environment. Prints milliseconds, kernels, and how many of
+ * them were in the cache and how many were compiled. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* Our own declarations of CUDA's and NCCL's ABI against their headers, where those are installed. */
+/* Our own declarations of CUDA's and NCCL's ABI against their headers, where those are installed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -14,8 +14,12 @@ enum { WORLD = 4, ALL = 15 };
 /* Four ranks that agree, a GPU each. */
 static void agree(lampar_rank_facts facts[WORLD], lampar_rank_reach reach[WORLD]) {
   for (int r = 0; r < WORLD; ++r) {
-    facts[r] = (lampar_rank_facts){.version = "0.1.0", .capability = 90, .arch = 90,
-                                   .arch_of_any_world = 90, .needs_nvlink = 1, .is_enabled = 1};
+    facts[r] = (lampar_rank_facts){.version = "0.1.0",
+                                   .capability = 90,
+                                   .arch = 90,
+                                   .arch_of_any_world = 90,
+                                   .needs_nvlink = 1,
+                                   .is_enabled = 1};
     snprintf(facts[r].device.bytes, sizeof facts[r].device.bytes, "gpu %d", r);
     reach[r] = (lampar_rank_reach){.seen = ALL, .access = ALL, .linked = ALL};
   }
@@ -77,8 +81,7 @@ static void each_reason_names_the_rank(void **state) {
 
   agree(facts, reach);
   for (int r = 0; r < WORLD; ++r) facts[r].arch = 0;
-  check(facts, LAMPAR_REASON_WORLD,
-        "no pack has kernels for 4 ranks: add the world to the spec");
+  check(facts, LAMPAR_REASON_WORLD, "no pack has kernels for 4 ranks: add the world to the spec");
   for (int r = 0; r < WORLD; ++r) facts[r].arch_of_any_world = 0;
   check(facts, LAMPAR_REASON_ARCH,
         "no pack has kernels for compute capability 9.0: build one with that arch");
@@ -92,10 +95,12 @@ static void every_pair_must_reach(void **state) {
     for (int to = 0; to < WORLD; ++to) {
       agree(facts, reach);
       reach[from].access &= ~(1u << to);
-      assert_int_equal(lampar_reach_decide(reach, facts, WORLD).reason, LAMPAR_REASON_NO_PEER_ACCESS);
+      assert_int_equal(lampar_reach_decide(reach, facts, WORLD).reason,
+                       LAMPAR_REASON_NO_PEER_ACCESS);
       agree(facts, reach);
       reach[from].seen &= ~(1u << to);
-      assert_int_equal(lampar_reach_decide(reach, facts, WORLD).reason, LAMPAR_REASON_NO_PEER_ACCESS);
+      assert_int_equal(lampar_reach_decide(reach, facts, WORLD).reason,
+                       LAMPAR_REASON_NO_PEER_ACCESS);
       agree(facts, reach);
       reach[from].linked &= ~(1u << to);
       assert_int_equal(lampar_reach_decide(reach, facts, WORLD).reason, LAMPAR_REASON_NO_NVLINK);

@@ -9,7 +9,7 @@
 
 #include "pack_fixture.h"
 
-#define KEY .arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_BF16
+#define KEY   .arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_BF16
 #define SHAPE .cluster = 1, .vectors = 1, .trigger = 1, .watchdog_ms = 1000
 static const lampar_variant kernels[] = {
     {KEY, SHAPE, .looping = 1, .bytes_limit = 1 << 20, .threads = 256},
@@ -116,9 +116,8 @@ static void names_a_newer_format(void **state) {
   pack_fixture_seal(bytes, size);
   lampar_pack *pack;
   assert_int_equal(lampar_pack_open_memory(bytes, size, "new.pack", &pack), LAMPAR_ERROR_VERSION);
-  assert_string_equal(
-      lampar_last_error(),
-      "new.pack: pack format 2, this lampar reads format 1: build the pack again with this version");
+  assert_string_equal(lampar_last_error(), "new.pack: pack format 2, this lampar reads format 1: "
+                                           "build the pack again with this version");
   free(bytes);
 }
 
@@ -155,9 +154,12 @@ static void opens_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(opens_what_is_whole),      cmocka_unit_test(refuses_any_flipped_bit),
-      cmocka_unit_test(refuses_every_truncation), cmocka_unit_test(survives_any_sealed_byte),
-      cmocka_unit_test(names_a_newer_format),     cmocka_unit_test(refuses_kernels_out_of_order),
+      cmocka_unit_test(opens_what_is_whole),
+      cmocka_unit_test(refuses_any_flipped_bit),
+      cmocka_unit_test(refuses_every_truncation),
+      cmocka_unit_test(survives_any_sealed_byte),
+      cmocka_unit_test(names_a_newer_format),
+      cmocka_unit_test(refuses_kernels_out_of_order),
       cmocka_unit_test(opens_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,8 +152,8 @@ static void test_fused_shapes(void **state) {
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i)
     has_shape(90, shapes[i].row_vectors, 8, shapes[i].cluster, shapes[i].warps, shapes[i].vectors);
   has_shape(90, 28, 129, 1, 28, 1); /* many rows fill the device with a block each */
-  has_shape(90, 64, 129, 8, 8, 1); /* too long for a block of one vector a warp */
-  has_shape(80, 28, 8, 1, 28, 1);  /* no clusters */
+  has_shape(90, 64, 129, 8, 8, 1);  /* too long for a block of one vector a warp */
+  has_shape(80, 28, 8, 1, 28, 1);   /* no clusters */
   has_shape(89, 64, 8, 1, 32, 2);
   has_shape(120, 28, 8, 7, 4, 1);
 }

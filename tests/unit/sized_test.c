@@ -44,7 +44,8 @@ static void a_forgotten_size_is_told(void **state) {
   const thing given = {.a = 5};
   thing taken = {0};
   assert_int_equal(lampar_sized_read(&taken, sizeof taken, &given, "thing"), LAMPAR_ERROR_ARGUMENT);
-  assert_string_equal(lampar_last_error(), "thing: its size is not set: start from the _INIT macro");
+  assert_string_equal(lampar_last_error(),
+                      "thing: its size is not set: start from the _INIT macro");
   assert_int_equal(lampar_sized_read(&taken, sizeof taken, NULL, "thing"), LAMPAR_ERROR_ARGUMENT);
 }
 

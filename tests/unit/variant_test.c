@@ -12,7 +12,12 @@
 static void names_say_the_key(void **state) {
   (void)state;
   char name[LAMPAR_NAME_BYTES];
-  lampar_variant v = {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 8, .dtype = LAMPAR_BF16, .hidden = 7168, .rows_limit = 73,
+  lampar_variant v = {.arch = 90,
+                      .algorithm = LAMPAR_ONESHOT,
+                      .world = 8,
+                      .dtype = LAMPAR_BF16,
+                      .hidden = 7168,
+                      .rows_limit = 73,
                       .bytes_limit = 73 * 14336};
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w8_bf16_h7168_sm_90_r73");
@@ -31,7 +36,10 @@ static void names_say_the_key(void **state) {
   v.looping = 1;
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ep_residual_rmsnorm_weight_f32_fp32_bf16_h7168_sm_90");
-  v = (lampar_variant){.arch = LAMPAR_ARCH_EMU, .algorithm = LAMPAR_ONESHOT, .world = 16, .dtype = LAMPAR_F32,
+  v = (lampar_variant){.arch = LAMPAR_ARCH_EMU,
+                       .algorithm = LAMPAR_ONESHOT,
+                       .world = 16,
+                       .dtype = LAMPAR_F32,
                        .bytes_limit = 1ull << 40};
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w16_f32_flat_emu_b1099511627776");
@@ -39,8 +47,11 @@ static void names_say_the_key(void **state) {
 
 static void mailboxes_of_rows_and_of_bytes(void **state) {
   (void)state;
-  lampar_variant row = {.algorithm = LAMPAR_ONESHOT, .dtype = LAMPAR_BF16, .hidden = 2880, .rows_limit = 10,
-                              .bytes_limit = 57600};
+  lampar_variant row = {.algorithm = LAMPAR_ONESHOT,
+                        .dtype = LAMPAR_BF16,
+                        .hidden = 2880,
+                        .rows_limit = 10,
+                        .bytes_limit = 57600};
   assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 12);
   assert_int_equal(lampar_variant_mailboxes_limit(&row), 120);
   /* Two-shot: to the owner and back. */
@@ -50,7 +61,8 @@ static void mailboxes_of_rows_and_of_bytes(void **state) {
   assert_int_equal(lampar_variant_row_mailboxes(&row), 12);
   row.algorithm = LAMPAR_ALONE;
   assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 0);
-  const lampar_variant flat = {.algorithm = LAMPAR_ONESHOT, .dtype = LAMPAR_F32, .bytes_limit = 4096};
+  const lampar_variant flat = {
+      .algorithm = LAMPAR_ONESHOT, .dtype = LAMPAR_F32, .bytes_limit = 4096};
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 1), 1);
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 128), 1);
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 129), 2);
@@ -94,9 +106,16 @@ static void order_is_key_then_limit(void **state) {
 
 static void plain_ones_are_checked(void **state) {
   (void)state;
-  const lampar_variant good = {.arch = 90, .algorithm = LAMPAR_TWOSHOT, .world = 4,
-                               .dtype = LAMPAR_F16, .hidden = 64, .rows_limit = 2,
-                               .bytes_limit = 256, .threads = 128, .cluster = 1, .vectors = 1};
+  const lampar_variant good = {.arch = 90,
+                               .algorithm = LAMPAR_TWOSHOT,
+                               .world = 4,
+                               .dtype = LAMPAR_F16,
+                               .hidden = 64,
+                               .rows_limit = 2,
+                               .bytes_limit = 256,
+                               .threads = 128,
+                               .cluster = 1,
+                               .vectors = 1};
   assert_true(lampar_variant_is_valid(&good));
   WRONG(arch, 91);
   WRONG(algorithm, 3);
@@ -121,13 +140,24 @@ static void plain_ones_are_checked(void **state) {
 
 static void fused_ones_are_checked(void **state) {
   (void)state;
-  lampar_variant good = {.arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_BF16,
-                         .hidden = 7168, .rows_limit = 2, .bytes_limit = 28672, .threads = 128,
-                         .cluster = 7, .vectors = 1, .operand_count = 2,
+  lampar_variant good = {.arch = 90,
+                         .algorithm = LAMPAR_ONESHOT,
+                         .world = 2,
+                         .dtype = LAMPAR_BF16,
+                         .hidden = 7168,
+                         .rows_limit = 2,
+                         .bytes_limit = 28672,
+                         .threads = 128,
+                         .cluster = 7,
+                         .vectors = 1,
+                         .operand_count = 2,
                          .epilogue = "residual+rmsnorm.offset_1",
                          .operands = {{.name = "residual", .dtype = LAMPAR_BF16},
-                                      {.name = "scale", .dtype = LAMPAR_F32, .output = 1,
-                                       .per = LAMPAR_PER_GROUP, .group = 128}}};
+                                      {.name = "scale",
+                                       .dtype = LAMPAR_F32,
+                                       .output = 1,
+                                       .per = LAMPAR_PER_GROUP,
+                                       .group = 128}}};
   assert_true(lampar_variant_is_valid(&good));
   WRONG(cluster, 0);
   WRONG(cluster, 6);  /* does not divide the row's 28 vectors */
@@ -199,12 +229,9 @@ static void dtypes_and_archs_have_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_say_the_key),
-      cmocka_unit_test(mailboxes_of_rows_and_of_bytes),
-      cmocka_unit_test(order_is_key_then_limit),
-      cmocka_unit_test(plain_ones_are_checked),
-      cmocka_unit_test(fused_ones_are_checked),
-      cmocka_unit_test(dtypes_and_archs_have_names),
+      cmocka_unit_test(names_say_the_key),       cmocka_unit_test(mailboxes_of_rows_and_of_bytes),
+      cmocka_unit_test(order_is_key_then_limit), cmocka_unit_test(plain_ones_are_checked),
+      cmocka_unit_test(fused_ones_are_checked),  cmocka_unit_test(dtypes_and_archs_have_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
