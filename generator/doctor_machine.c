@@ -22,19 +22,12 @@ static void format_uuid(const lampar_uuid *uuid, char text[48]) {
 
 static lampar_status read_gpu(const lampar_driver *driver, int gpu, char name[128],
                               lampar_uuid *uuid, uint32_t *capability) {
-  int device, major, minor;
+  int device;
   LAMPAR_TRY(lampar_driver_check(driver, driver->device_get(&device, gpu), "cuDeviceGet"));
   LAMPAR_TRY(
       lampar_driver_check(driver, driver->device_name(name, 128, device), "cuDeviceGetName"));
   LAMPAR_TRY(lampar_driver_check(driver, driver->device_uuid(uuid, device), "cuDeviceGetUuid"));
-  LAMPAR_TRY(lampar_driver_check(
-      driver, driver->device_attribute(&major, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MAJOR, device),
-      "cuDeviceGetAttribute"));
-  LAMPAR_TRY(lampar_driver_check(
-      driver, driver->device_attribute(&minor, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MINOR, device),
-      "cuDeviceGetAttribute"));
-  *capability = (uint32_t)(major * 10 + minor);
-  return LAMPAR_OK;
+  return lampar_driver_capability(driver, device, capability);
 }
 
 static void look_at_gpu(lampar_diagnosis *diagnosis, const lampar_driver *driver,

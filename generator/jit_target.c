@@ -29,21 +29,14 @@ static lampar_status keep_arch(lampar_spec *spec, uint32_t arch) {
 static lampar_status read_capability(uint32_t *capability) {
   lampar_driver driver = {0};
   struct CUctx_st *context = NULL;
-  int device, major, minor;
+  int device;
   LAMPAR_TRY(lampar_driver_open(&driver));
   LAMPAR_TRY(lampar_driver_check(&driver, driver.context_current(&context), "cuCtxGetCurrent"));
   if (context == NULL)
     return lampar_fail(LAMPAR_ERROR_DRIVER,
                        "this thread has no CUDA context: set the device first, or name the arch");
   LAMPAR_TRY(lampar_driver_check(&driver, driver.context_device(&device), "cuCtxGetDevice"));
-  LAMPAR_TRY(lampar_driver_check(
-      &driver, driver.device_attribute(&major, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MAJOR, device),
-      "cuDeviceGetAttribute"));
-  LAMPAR_TRY(lampar_driver_check(
-      &driver, driver.device_attribute(&minor, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MINOR, device),
-      "cuDeviceGetAttribute"));
-  *capability = (uint32_t)(major * 10 + minor);
-  return LAMPAR_OK;
+  return lampar_driver_capability(&driver, device, capability);
 }
 
 static lampar_status keep_arch_of_device(lampar_spec *spec) {

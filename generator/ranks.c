@@ -146,16 +146,9 @@ lampar_rank *lampar_ranks_at(lampar_ranks *ranks, int index) {
 
 lampar_status lampar_ranks_capability(lampar_ranks *ranks, uint32_t *capability) {
   const lampar_rank *rank = &ranks->rank[0];
-  int device, major, minor;
+  int device;
   LAMPAR_TRY(check(rank, rank->driver->device_get(&device, rank->gpu), "cuDeviceGet"));
-  LAMPAR_TRY(check(
-      rank, rank->driver->device_attribute(&major, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MAJOR, device),
-      "cuDeviceGetAttribute"));
-  LAMPAR_TRY(check(
-      rank, rank->driver->device_attribute(&minor, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MINOR, device),
-      "cuDeviceGetAttribute"));
-  *capability = (uint32_t)(major * 10 + minor);
-  return LAMPAR_OK;
+  return lampar_driver_capability(rank->driver, device, capability);
 }
 
 typedef struct job {

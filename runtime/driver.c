@@ -34,3 +34,16 @@ lampar_status lampar_driver_check(const lampar_driver *driver, int result, const
   return lampar_fail(LAMPAR_ERROR_DRIVER, "%s: %s, %s", what, name != NULL ? name : "unknown error",
                      text != NULL ? text : "no text");
 }
+
+lampar_status lampar_driver_capability(const lampar_driver *driver, int device,
+                                       uint32_t *capability) {
+  int major, minor;
+  LAMPAR_TRY(lampar_driver_check(
+      driver, driver->device_attribute(&major, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MAJOR, device),
+      "cuDeviceGetAttribute"));
+  LAMPAR_TRY(lampar_driver_check(
+      driver, driver->device_attribute(&minor, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MINOR, device),
+      "cuDeviceGetAttribute"));
+  *capability = (uint32_t)(major * 10 + minor);
+  return LAMPAR_OK;
+}

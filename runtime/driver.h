@@ -196,4 +196,8 @@ lampar_status lampar_driver_open(lampar_driver *driver);
 /* OK for CUDA_SUCCESS; else DRIVER with "what: NAME, text". */
 lampar_status lampar_driver_check(const lampar_driver *driver, int result, const char *what);
 
+/* The device's compute capability x 10: 90. Errors: DRIVER. */
+lampar_status lampar_driver_capability(const lampar_driver *driver, int device,
+                                       uint32_t *capability);
+
 #endif

@@ -39,20 +39,12 @@ static void identify(lampar_rank_facts *facts) {
 
 lampar_status lampar_facts_read(lampar_rank_facts *facts, const lampar_driver *driver,
                                 struct CUctx_st *context, int device) {
-  int major, minor;
   snprintf(facts->version, sizeof facts->version, "%s", lampar_version());
   identify(facts);
   facts->context = (uint64_t)(uintptr_t)context;
   LAMPAR_TRY(
       lampar_driver_check(driver, driver->device_uuid(&facts->device, device), "cuDeviceGetUuid"));
-  LAMPAR_TRY(lampar_driver_check(
-      driver, driver->device_attribute(&major, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MAJOR, device),
-      "cuDeviceGetAttribute"));
-  LAMPAR_TRY(lampar_driver_check(
-      driver, driver->device_attribute(&minor, LAMPAR_DEVICE_COMPUTE_CAPABILITY_MINOR, device),
-      "cuDeviceGetAttribute"));
-  facts->capability = (uint32_t)(major * 10 + minor);
-  return LAMPAR_OK;
+  return lampar_driver_capability(driver, device, &facts->capability);
 }
 
 static bool is_same_device(const lampar_rank_facts *a, const lampar_rank_facts *b) {
