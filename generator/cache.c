@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cache_place.h"
+#include "file_write.h"
 
 enum {
   NAME_BYTES = 160,
@@ -226,17 +227,6 @@ static int create(const folder *to, const char *name, int *file) {
 }
 
 /* The file is synced before it gets its name; the name need not be, a lost one is a miss. */
-static int write_all(int file, const char *bytes, size_t size) {
-  while (size > 0) {
-    const ssize_t wrote = write(file, bytes, size);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return errno;
-    bytes += wrote;
-    size -= (size_t)wrote;
-  }
-  return fsync(file) == 0 ? 0 : errno;
-}
-
 static int write_entry(const folder *to, const lampar_cache_key *key, const char *name,
                        const char *entry, size_t size) {
   /* Processes of several containers may share the folder: a number of the process is not enough. */
@@ -248,7 +238,7 @@ static int write_entry(const folder *to, const lampar_cache_key *key, const char
   int file;
   int cause = create(to, temporary, &file);
   if (cause != 0) return cause;
-  cause = write_all(file, entry, size);
+  cause = lampar_file_write(file, entry, size);
   if (close(file) != 0 && cause == 0) cause = errno;
   if (cause == 0 && renameat(to->file, temporary, to->file, name) != 0) cause = errno;
   if (cause != 0) unlinkat(to->file, temporary, 0);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_write.h"
 #include "files.h"
 
 static bool has_bytes(const char *path, const void *bytes, size_t size) {
@@ -24,18 +25,6 @@ static bool has_bytes(const char *path, const void *bytes, size_t size) {
   return same;
 }
 
-/* 0, or the errno of what failed. */
-static int write_all(int file, const char *bytes, size_t size) {
-  while (size > 0) {
-    const ssize_t written = write(file, bytes, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    bytes += written;
-    size -= (size_t)written;
-  }
-  return fsync(file) == 0 ? 0 : errno;
-}
-
 lampar_status lampar_output_file_write(const char *path, const void *bytes, size_t size) {
   if (has_bytes(path, bytes, size)) return LAMPAR_OK;
 
@@ -47,7 +36,7 @@ lampar_status lampar_output_file_write(const char *path, const void *bytes, size
   const int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: cannot be written: %s", path, strerror(errno));
-  int cause = write_all(file, bytes, size);
+  int cause = lampar_file_write(file, bytes, size);
   if (close(file) != 0 && cause == 0) cause = errno;
   if (cause == 0 && rename(beside, path) != 0) cause = errno;
   if (cause == 0) return LAMPAR_OK;
