@@ -6,12 +6,9 @@
 #include "epilogue_layout.h"
 #include "error.h"
 #include "reference.h"
+#include "trial_image.h"
 
 enum {
-  GUARD_BYTES = 64,
-  GUARD_VALUE = 0xa5,
-  ALIGNMENT = 16,
-  BATCH_CALLS = 32,    /* as in trial.c: well below the length of a queue of launches */
   ROW_BYTES = 1 << 20, /* more than the outputs of a row have */
   INPUT = LAMPAR_OPERANDS_MAX,
   OUTPUT,
@@ -29,15 +26,11 @@ typedef struct placement {
 } placement;
 
 struct lampar_epilogue_trial {
-  lampar_rank *rank;
-  size_t bytes;
-  lampar_device_pointer device;
-  char *image;  /* what is uploaded, then what must come back; pinned */
-  char *result; /* what came back; pinned */
+  lampar_trial_image image;
   const lampar_epilogue_samples *samples;
   const lampar_epilogue_call *calls;
-  size_t count, used;
-  placement place[BATCH_CALLS];
+  size_t count;
+  placement place[LAMPAR_TRIAL_BATCH_CALLS];
   lampar_operand operands[LAMPAR_OPERANDS_MAX]; /* of the call that was asked for last */
   char *row;                                    /* outputs of a row, one after the other */
 };
@@ -102,12 +95,13 @@ static void place(const lampar_variant *variant, const lampar_epilogue_call *cal
       const lampar_operand_info info = info_of(variant, i);
       const size_t element = lampar_dtype_bytes(info.dtype);
       const uint64_t stride = stride_of(variant, &info, call, rank);
-      const size_t at = (*cursor + GUARD_BYTES + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-      const size_t shift = call->shift % (ALIGNMENT / element) * element;
+      const size_t at = (*cursor + LAMPAR_TRIAL_GUARD_BYTES + LAMPAR_TRIAL_ALIGNMENT - 1) /
+                        LAMPAR_TRIAL_ALIGNMENT * LAMPAR_TRIAL_ALIGNMENT;
+      const size_t shift = call->shift % (LAMPAR_TRIAL_ALIGNMENT / element) * element;
       p->block[i] = (block){
           at + shift, (size_t)lampar_operand_extent(variant, &info, call->rows, stride) * element,
           stride};
-      *cursor = p->block[i].offset + p->block[i].bytes + GUARD_BYTES;
+      *cursor = p->block[i].offset + p->block[i].bytes + LAMPAR_TRIAL_GUARD_BYTES;
     }
 }
 
@@ -115,23 +109,19 @@ size_t lampar_epilogue_call_bytes(const lampar_variant *variant, const lampar_ep
   placement p;
   size_t cursor = 0;
   place(variant, call, LAMPAR_WORLD_MAX, &p, &cursor);
-  return cursor + ALIGNMENT;
+  return cursor + LAMPAR_TRIAL_ALIGNMENT;
 }
 
 size_t lampar_epilogue_trial_fit(const lampar_epilogue_trial *trial,
                                  const lampar_epilogue_samples *samples,
                                  const lampar_epilogue_call *calls, size_t count) {
   size_t fitting = 0, sum = 0;
-  while (fitting < count && fitting < BATCH_CALLS) {
+  while (fitting < count && fitting < LAMPAR_TRIAL_BATCH_CALLS) {
     sum += lampar_epilogue_call_bytes(&samples->variant, &calls[fitting]);
-    if (sum > trial->bytes) break;
+    if (sum > trial->image.bytes) break;
     ++fitting;
   }
   return fitting;
-}
-
-static lampar_status check(const lampar_epilogue_trial *trial, int result, const char *what) {
-  return lampar_driver_check(trial->rank->driver, result, what);
 }
 
 /* What an input holds before the call. */
@@ -141,8 +131,8 @@ static void fill(const lampar_epilogue_trial *trial, size_t index, int i) {
   const block *b = &trial->place[index].block[i];
   const lampar_operand_info info = info_of(&s->variant, i);
   const size_t element = lampar_dtype_bytes(info.dtype);
-  const char *source = i == INPUT ? s->inputs.input[trial->rank->rank] : s->operand[i];
-  char *target = trial->image + b->offset;
+  const char *source = i == INPUT ? s->inputs.input[trial->image.rank->rank] : s->operand[i];
+  char *target = trial->image.host + b->offset;
   const uint64_t items = lampar_operand_row_items(&s->variant, &info);
   if (items == 0) {
     memcpy(target, source, b->bytes);
@@ -161,29 +151,24 @@ lampar_status lampar_epilogue_trial_prepare(lampar_epilogue_trial *trial,
   trial->samples = samples;
   trial->calls = calls;
   trial->count = count;
-  trial->used = 0;
-  if (count > BATCH_CALLS)
+  trial->image.used = 0;
+  if (count > LAMPAR_TRIAL_BATCH_CALLS)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "a batch of %zu calls: at most %d", count,
-                       BATCH_CALLS);
+                       LAMPAR_TRIAL_BATCH_CALLS);
   for (size_t c = 0; c < count; ++c) {
     if (calls[c].first_row + calls[c].rows > samples->rows)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call %zu goes beyond its samples", c);
-    place(variant, &calls[c], trial->rank->rank, &trial->place[c], &trial->used);
+    place(variant, &calls[c], trial->image.rank->rank, &trial->place[c], &trial->image.used);
   }
-  if (trial->used > trial->bytes)
+  if (trial->image.used > trial->image.bytes)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "a batch of %zu bytes does not fit into %zu",
-                       trial->used, trial->bytes);
-  memset(trial->image, GUARD_VALUE, trial->used);
+                       trial->image.used, trial->image.bytes);
+  memset(trial->image.host, LAMPAR_TRIAL_GUARD_VALUE, trial->image.used);
   for (size_t c = 0; c < count; ++c)
     for (int i = 0; i < BLOCKS; ++i)
       if (has_block(variant, i) && (i == INPUT || (i != OUTPUT && !variant->operands[i].output)))
         fill(trial, c, i);
-  LAMPAR_TRY(check(trial,
-                   trial->rank->driver->copy_to_device_async(trial->device, trial->image,
-                                                             trial->used, trial->rank->stream[0]),
-                   "cuMemcpyHtoDAsync"));
-  return check(trial, trial->rank->driver->stream_synchronize(trial->rank->stream[0]),
-               "cuStreamSynchronize");
+  return lampar_trial_image_send(&trial->image);
 }
 
 lampar_call lampar_epilogue_trial_get(lampar_epilogue_trial *trial, size_t index) {
@@ -191,9 +176,9 @@ lampar_call lampar_epilogue_trial_get(lampar_epilogue_trial *trial, size_t index
   const lampar_epilogue_call *plan = &trial->calls[index];
   const placement *p = &trial->place[index];
   lampar_call call = LAMPAR_CALL_INIT;
-  call.input = (const void *)(uintptr_t)(trial->device + p->block[INPUT].offset);
+  call.input = (const void *)(uintptr_t)(trial->image.device + p->block[INPUT].offset);
   if (has_block(variant, OUTPUT))
-    call.output = (void *)(uintptr_t)(trial->device + p->block[OUTPUT].offset);
+    call.output = (void *)(uintptr_t)(trial->image.device + p->block[OUTPUT].offset);
   call.rows = plan->rows;
   call.row_length = variant->hidden;
   call.input_stride = p->block[INPUT].stride;
@@ -210,8 +195,8 @@ lampar_call lampar_epilogue_trial_get(lampar_epilogue_trial *trial, size_t index
     const uint64_t usual = lampar_operand_stride(variant, info, plan->rows);
     trial->operands[variant->operand_count - 1 - i] = (lampar_operand){
         .name = info->name,
-        .data =
-            info->per == LAMPAR_PER_CALL ? NULL : (void *)(uintptr_t)(trial->device + b->offset),
+        .data = info->per == LAMPAR_PER_CALL ? NULL
+                                             : (void *)(uintptr_t)(trial->image.device + b->offset),
         .stride = b->stride != usual ? b->stride : 0,
         .dtype = (lampar_dtype)info->dtype,
         .value = trial->samples->value[i],
@@ -222,7 +207,7 @@ lampar_call lampar_epilogue_trial_get(lampar_epilogue_trial *trial, size_t index
 
 lampar_status lampar_epilogue_trial_enqueue(lampar_epilogue_trial *trial, size_t index) {
   const lampar_call call = lampar_epilogue_trial_get(trial, index);
-  return lampar_all_reduce(trial->rank->group, &call, trial->rank->stream[0]);
+  return lampar_all_reduce(trial->image.rank->group, &call, trial->image.rank->stream[0]);
 }
 
 static bool is_output(const lampar_variant *variant, int index) {
@@ -257,7 +242,7 @@ static void accept(lampar_epilogue_trial *trial, size_t index) {
     for (uint64_t row = 0; row < trial->calls[index].rows; ++row)
       for (uint64_t item = 0; item < items; item += run) {
         const size_t at = item_at(trial, index, i, row, item);
-        memcpy(trial->image + at, trial->result + at, run * element);
+        memcpy(trial->image.host + at, trial->image.result + at, run * element);
       }
   }
 }
@@ -274,8 +259,8 @@ static lampar_status check_call(lampar_epilogue_trial *trial, size_t index,
   for (int i = 0; i < BLOCKS; ++i) {
     if (i == INPUT || !has_block(&s->variant, i)) continue;
     const block *b = &trial->place[index].block[i];
-    const lampar_operand_memory memory = {trial->image + b->offset, trial->result + b->offset,
-                                          b->stride};
+    const lampar_operand_memory memory = {trial->image.host + b->offset,
+                                          trial->image.result + b->offset, b->stride};
     if (i == OUTPUT) finished.output = memory;
     else finished.operand[i] = memory;
   }
@@ -285,10 +270,10 @@ static lampar_status check_call(lampar_epilogue_trial *trial, size_t index,
 
 /* The outputs are settled: every other byte is as it was. */
 static lampar_status check_rest(const lampar_epilogue_trial *trial) {
-  if (memcmp(trial->image, trial->result, trial->used) == 0) return LAMPAR_OK;
+  if (memcmp(trial->image.host, trial->image.result, trial->image.used) == 0) return LAMPAR_OK;
   const lampar_variant *variant = &trial->samples->variant;
   size_t at = 0, call = 0;
-  while (trial->image[at] == trial->result[at]) ++at;
+  while (trial->image.host[at] == trial->image.result[at]) ++at;
   const char *nearest = "";
   size_t distance = SIZE_MAX;
   for (size_t c = 0; c < trial->count; ++c)
@@ -305,21 +290,15 @@ static lampar_status check_rest(const lampar_epilogue_trial *trial) {
   return lampar_fail(LAMPAR_ERROR_SYSTEM,
                      "%s: byte %zu of the image changed from 0x%02x to 0x%02x; it is no element of "
                      "an output. It is %zu bytes from %s of call %zu (%llu rows)",
-                     variant->epilogue, at, (unsigned char)trial->image[at],
-                     (unsigned char)trial->result[at], distance, nearest, call,
+                     variant->epilogue, at, (unsigned char)trial->image.host[at],
+                     (unsigned char)trial->image.result[at], distance, nearest, call,
                      (unsigned long long)trial->calls[call].rows);
 }
 
 lampar_status lampar_epilogue_trial_finish(lampar_epilogue_trial *trial, bool check_values,
                                            const lampar_stage_map *own_stages) {
-  lampar_rank *rank = trial->rank;
-  LAMPAR_TRY(lampar_rank_finish(rank));
-  LAMPAR_TRY(check(
-      trial,
-      rank->driver->copy_to_host_async(trial->result, trial->device, trial->used, rank->stream[0]),
-      "cuMemcpyDtoHAsync"));
-  LAMPAR_TRY(
-      check(trial, rank->driver->stream_synchronize(rank->stream[0]), "cuStreamSynchronize"));
+  LAMPAR_TRY(lampar_trial_image_fetch(&trial->image));
+  LAMPAR_TRY(lampar_trial_image_wait(&trial->image));
   for (size_t c = 0; c < trial->count; ++c) {
     if (check_values) LAMPAR_TRY(check_call(trial, c, own_stages));
     else accept(trial, c);
@@ -348,7 +327,7 @@ static size_t append(const lampar_epilogue_trial *trial, size_t index, uint64_t 
   const uint64_t run = run_of(&info, count);
   memset(items + (size_t)count * element / 4 * 4, 0, 4);
   for (uint64_t item = 0; item < count; item += run)
-    memcpy(items + item * element, trial->result + item_at(trial, index, i, row, item),
+    memcpy(items + item * element, trial->image.result + item_at(trial, index, i, row, item),
            run * element);
   unify_nans(info.dtype, items, count);
   return ((size_t)count * element + 3) / 4 * 4;
@@ -375,26 +354,16 @@ lampar_status lampar_epilogue_trial_batch(lampar_epilogue_trial *trial,
                                           const lampar_epilogue_call *calls, size_t count,
                                           bool check_values, const lampar_stage_map *own_stages) {
   LAMPAR_TRY(lampar_epilogue_trial_prepare(trial, samples, calls, count));
-  LAMPAR_TRY(lampar_rank_barrier(trial->rank));
+  LAMPAR_TRY(lampar_rank_barrier(trial->image.rank));
   for (size_t i = 0; i < count; ++i) LAMPAR_TRY(lampar_epilogue_trial_enqueue(trial, i));
-  LAMPAR_TRY(lampar_rank_barrier(trial->rank));
+  LAMPAR_TRY(lampar_rank_barrier(trial->image.rank));
   return lampar_epilogue_trial_finish(trial, check_values, own_stages);
 }
 
 static lampar_status open_trial(lampar_rank *rank, size_t bytes, lampar_epilogue_trial *trial) {
-  const lampar_driver *driver = rank->driver;
-  trial->rank = rank;
-  trial->bytes = bytes;
-  LAMPAR_TRY(check(trial, driver->context_set_current(rank->context), "cuCtxSetCurrent"));
-  LAMPAR_TRY(check(trial, driver->memory_alloc(&trial->device, bytes), "cuMemAlloc"));
+  LAMPAR_TRY(lampar_trial_image_open(&trial->image, rank, bytes));
   trial->row = malloc(ROW_BYTES);
-  if (trial->row == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
-  LAMPAR_TRY(check(trial,
-                   driver->host_alloc((void **)&trial->image, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
-                   "cuMemHostAlloc"));
-  return check(trial,
-               driver->host_alloc((void **)&trial->result, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
-               "cuMemHostAlloc");
+  return trial->row != NULL ? LAMPAR_OK : lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
 }
 
 lampar_status lampar_epilogue_trials_create(lampar_ranks *ranks, size_t bytes,
@@ -417,13 +386,8 @@ lampar_status lampar_epilogue_trials_create(lampar_ranks *ranks, size_t bytes,
 void lampar_epilogue_trials_destroy(lampar_epilogue_trials *trials) {
   if (trials == NULL) return;
   for (int i = 0; i < trials->count; ++i) {
-    lampar_epilogue_trial *trial = &trials->trial[i];
-    const lampar_driver *driver = trial->rank->driver;
-    driver->context_set_current(trial->rank->context);
-    if (trial->device != 0) driver->memory_free(trial->device);
-    if (trial->image != NULL) driver->host_free(trial->image);
-    if (trial->result != NULL) driver->host_free(trial->result);
-    free(trial->row);
+    lampar_trial_image_close(&trials->trial[i].image);
+    free(trials->trial[i].row);
   }
   free(trials);
 }
@@ -431,6 +395,6 @@ void lampar_epilogue_trials_destroy(lampar_epilogue_trials *trials) {
 lampar_epilogue_trial *lampar_epilogue_trials_get(lampar_epilogue_trials *trials,
                                                   const lampar_rank *rank) {
   for (int i = 0; i < trials->count; ++i)
-    if (trials->trial[i].rank == rank) return &trials->trial[i];
+    if (trials->trial[i].image.rank == rank) return &trials->trial[i];
   return NULL;
 }

@@ -6,16 +6,7 @@
 
 #include "error.h"
 #include "reference.h"
-
-enum {
-  GUARD_BYTES = 64,
-  GUARD_VALUE = 0xa5,
-  ALIGNMENT = 16,
-  /* A launch into a full queue waits, with the context's lock, for kernels that wait for other
-   * ranks of the same context, which then cannot launch: a batch stays well below a queue's length.
-   */
-  BATCH_CALLS = 32,
-};
+#include "trial_image.h"
 
 /* Where a call's input and output are on one rank; bytes into the image, strides in elements. */
 typedef struct placement {
@@ -24,16 +15,11 @@ typedef struct placement {
 } placement;
 
 struct lampar_trial {
-  lampar_rank *rank;
-  size_t bytes;
-  lampar_device_pointer device;
-  char *image;  /* what is uploaded, then what must come back; pinned */
-  char *result; /* what came back; pinned */
+  lampar_trial_image image;
   const lampar_trial_call *calls;
   size_t count;
   placement *places; /* [capacity] */
   size_t capacity;
-  size_t used; /* bytes of the image */
   const lampar_samples *samples[LAMPAR_TRIAL_DTYPES];
 };
 
@@ -53,15 +39,16 @@ static size_t block_bytes(const lampar_trial_call *call, uint64_t stride) {
 }
 
 static size_t align(size_t offset) {
-  return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return (offset + LAMPAR_TRIAL_ALIGNMENT - 1) / LAMPAR_TRIAL_ALIGNMENT * LAMPAR_TRIAL_ALIGNMENT;
 }
 
 /* Places one block behind `*cursor` and moves the cursor behind its guard. */
 static size_t place_block(const lampar_trial_call *call, uint32_t shift, uint64_t stride,
                           size_t *cursor) {
   const size_t vector = LAMPAR_VECTOR_BYTES / element_bytes(call);
-  const size_t offset = align(*cursor + GUARD_BYTES) + shift % vector * element_bytes(call);
-  *cursor = offset + block_bytes(call, stride) + GUARD_BYTES;
+  const size_t offset =
+      align(*cursor + LAMPAR_TRIAL_GUARD_BYTES) + shift % vector * element_bytes(call);
+  *cursor = offset + block_bytes(call, stride) + LAMPAR_TRIAL_GUARD_BYTES;
   return offset;
 }
 
@@ -90,18 +77,16 @@ static placement place(const lampar_trial_call *call, int rank, int world, const
 static size_t room(const lampar_trial_call *call) {
   const uint64_t stride =
       call->row_length + call->gap + (uint64_t)LAMPAR_WORLD_MAX * call->rank_gap;
-  return 2 * (block_bytes(call, stride) + 2 * GUARD_BYTES + 2 * ALIGNMENT);
+  return 2 *
+         (block_bytes(call, stride) + 2 * LAMPAR_TRIAL_GUARD_BYTES + 2 * LAMPAR_TRIAL_ALIGNMENT);
 }
 
 size_t lampar_trial_fit(const lampar_trial *trial, const lampar_trial_call *calls, size_t count) {
   size_t fitting = 0, sum = 0;
-  while (fitting < count && fitting < BATCH_CALLS && sum + room(&calls[fitting]) <= trial->bytes)
+  while (fitting < count && fitting < LAMPAR_TRIAL_BATCH_CALLS &&
+         sum + room(&calls[fitting]) <= trial->image.bytes)
     sum += room(&calls[fitting++]);
   return fitting;
-}
-
-static lampar_status check(const lampar_trial *trial, int result, const char *what) {
-  return lampar_driver_check(trial->rank->driver, result, what);
 }
 
 /* A row of the call in an array of its samples. */
@@ -111,7 +96,7 @@ static const char *sample(const lampar_trial_call *call, const void *array, uint
 
 lampar_status lampar_trial_prepare(lampar_trial *trial, lampar_trial_samples samples,
                                    const lampar_trial_call *calls, size_t count) {
-  const lampar_rank *rank = trial->rank;
+  const lampar_rank *rank = trial->image.rank;
   if (count > trial->capacity) {
     placement *places = realloc(trial->places, count * sizeof *places);
     if (places == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
@@ -128,12 +113,12 @@ lampar_status lampar_trial_prepare(lampar_trial *trial, lampar_trial_samples sam
   for (size_t i = 0; i < count; ++i)
     trial->places[i] =
         place(&calls[i], rank->rank, rank->world, i > 0 ? &trial->places[i - 1] : NULL, &cursor);
-  trial->used = cursor;
-  if (trial->used > trial->bytes)
+  trial->image.used = cursor;
+  if (trial->image.used > trial->image.bytes)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "a batch of %zu bytes does not fit into %zu",
-                       trial->used, trial->bytes);
+                       trial->image.used, trial->image.bytes);
 
-  memset(trial->image, GUARD_VALUE, trial->used);
+  memset(trial->image.host, LAMPAR_TRIAL_GUARD_VALUE, trial->image.used);
   for (size_t i = 0; i < count; ++i) {
     const lampar_trial_call *call = &calls[i];
     if (call->chained) continue;
@@ -143,22 +128,19 @@ lampar_status lampar_trial_prepare(lampar_trial *trial, lampar_trial_samples sam
       return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call %zu goes beyond its samples", i);
     const size_t bytes = element_bytes(call);
     for (uint64_t row = 0; row < call->rows; ++row)
-      memcpy(trial->image + trial->places[i].input + row * trial->places[i].input_stride * bytes,
+      memcpy(trial->image.host + trial->places[i].input +
+                 row * trial->places[i].input_stride * bytes,
              sample(call, s->input[rank->rank], row), call->row_length * bytes);
   }
-  LAMPAR_TRY(check(
-      trial,
-      rank->driver->copy_to_device_async(trial->device, trial->image, trial->used, rank->stream[0]),
-      "cuMemcpyHtoDAsync"));
-  return check(trial, rank->driver->stream_synchronize(rank->stream[0]), "cuStreamSynchronize");
+  return lampar_trial_image_send(&trial->image);
 }
 
 lampar_call lampar_trial_get(const lampar_trial *trial, size_t index) {
   const lampar_trial_call *plan = &trial->calls[index];
   const placement *p = &trial->places[index];
   lampar_call call = LAMPAR_CALL_INIT;
-  call.input = (const void *)(uintptr_t)(trial->device + p->input);
-  call.output = (void *)(uintptr_t)(trial->device + p->output);
+  call.input = (const void *)(uintptr_t)(trial->image.device + p->input);
+  call.output = (void *)(uintptr_t)(trial->image.device + p->output);
   call.rows = plan->rows;
   call.row_length = plan->row_length;
   call.input_stride = p->input_stride;
@@ -171,8 +153,8 @@ lampar_call lampar_trial_get(const lampar_trial *trial, size_t index) {
 
 lampar_status lampar_trial_enqueue(lampar_trial *trial, size_t index) {
   const lampar_call call = lampar_trial_get(trial, index);
-  return lampar_all_reduce(trial->rank->group, &call,
-                           trial->rank->stream[trial->calls[index].stream]);
+  return lampar_all_reduce(trial->image.rank->group, &call,
+                           trial->image.rank->stream[trial->calls[index].stream]);
 }
 
 /* Puts the expected rows where the call's output is. `sum` holds a chain's last result and gets
@@ -183,14 +165,14 @@ static void overlay(lampar_trial *trial, size_t index, char *sum) {
   const size_t row_bytes = call->row_length * element_bytes(call);
   if (call->chained) {
     const void *inputs[LAMPAR_WORLD_MAX];
-    for (int rank = 0; rank < trial->rank->world; ++rank) inputs[rank] = sum;
-    lampar_reference_sum(call->dtype, trial->rank->world, inputs, call->rows * call->row_length,
-                         sum);
+    for (int rank = 0; rank < trial->image.rank->world; ++rank) inputs[rank] = sum;
+    lampar_reference_sum(call->dtype, trial->image.rank->world, inputs,
+                         call->rows * call->row_length, sum);
   } else {
     memcpy(sum, sample(call, trial->samples[call->dtype]->expected, 0), call->rows * row_bytes);
   }
   for (uint64_t row = 0; row < call->rows; ++row)
-    memcpy(trial->image + p->output + row * p->output_stride * element_bytes(call),
+    memcpy(trial->image.host + p->output + row * p->output_stride * element_bytes(call),
            sum + row * row_bytes, row_bytes);
 }
 
@@ -201,7 +183,7 @@ static lampar_status compare_outputs(lampar_trial *trial) {
     const placement *p = &trial->places[i];
     for (uint64_t row = 0; row < call->rows; ++row) {
       const size_t at = p->output + row * p->output_stride * element_bytes(call);
-      char *expected = trial->image + at, *got = trial->result + at;
+      char *expected = trial->image.host + at, *got = trial->image.result + at;
       const size_t element =
           lampar_reference_difference(call->dtype, expected, got, call->row_length);
       if (element == call->row_length) {
@@ -225,25 +207,20 @@ static lampar_status compare_outputs(lampar_trial *trial) {
 /* All outputs are right: says which byte beside them is not. */
 static lampar_status compare_rest(const lampar_trial *trial) {
   size_t at = 0;
-  while (at < trial->used && trial->image[at] == trial->result[at]) ++at;
-  if (at == trial->used) return LAMPAR_OK;
+  while (at < trial->image.used && trial->image.host[at] == trial->image.result[at]) ++at;
+  if (at == trial->image.used) return LAMPAR_OK;
   size_t call = 0;
   while (call + 1 < trial->count && trial->places[call + 1].input <= at) ++call;
   return lampar_fail(
       LAMPAR_ERROR_SYSTEM,
       "byte %zu of the image changed from 0x%02x to 0x%02x; it belongs to no output. "
       "Near call %zu: input at %zu, output at %zu",
-      at, (unsigned char)trial->image[at], (unsigned char)trial->result[at], call,
+      at, (unsigned char)trial->image.host[at], (unsigned char)trial->image.result[at], call,
       trial->places[call].input, trial->places[call].output);
 }
 
 lampar_status lampar_trial_check(lampar_trial *trial) {
-  lampar_rank *rank = trial->rank;
-  LAMPAR_TRY(lampar_rank_finish(rank));
-  LAMPAR_TRY(check(
-      trial,
-      rank->driver->copy_to_host_async(trial->result, trial->device, trial->used, rank->stream[0]),
-      "cuMemcpyDtoHAsync"));
+  LAMPAR_TRY(lampar_trial_image_fetch(&trial->image));
 
   size_t largest = 0;
   for (size_t i = 0; i < trial->count; ++i) {
@@ -256,10 +233,9 @@ lampar_status lampar_trial_check(lampar_trial *trial) {
     for (size_t i = 0; i < trial->count; ++i) overlay(trial, i, sum);
   free(sum);
 
-  LAMPAR_TRY(
-      check(trial, rank->driver->stream_synchronize(rank->stream[0]), "cuStreamSynchronize"));
+  LAMPAR_TRY(lampar_trial_image_wait(&trial->image));
   if (sum == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
-  if (memcmp(trial->image, trial->result, trial->used) == 0) return LAMPAR_OK;
+  if (memcmp(trial->image.host, trial->image.result, trial->image.used) == 0) return LAMPAR_OK;
   LAMPAR_TRY(compare_outputs(trial));
   return compare_rest(trial);
 }
@@ -267,24 +243,10 @@ lampar_status lampar_trial_check(lampar_trial *trial) {
 lampar_status lampar_trial_batch(lampar_trial *trial, lampar_trial_samples samples,
                                  const lampar_trial_call *calls, size_t count) {
   LAMPAR_TRY(lampar_trial_prepare(trial, samples, calls, count));
-  LAMPAR_TRY(lampar_rank_barrier(trial->rank));
+  LAMPAR_TRY(lampar_rank_barrier(trial->image.rank));
   for (size_t i = 0; i < count; ++i) LAMPAR_TRY(lampar_trial_enqueue(trial, i));
-  LAMPAR_TRY(lampar_rank_barrier(trial->rank));
+  LAMPAR_TRY(lampar_rank_barrier(trial->image.rank));
   return lampar_trial_check(trial);
-}
-
-static lampar_status open_trial(lampar_rank *rank, size_t bytes, lampar_trial *trial) {
-  const lampar_driver *driver = rank->driver;
-  trial->rank = rank;
-  trial->bytes = bytes;
-  LAMPAR_TRY(check(trial, driver->context_set_current(rank->context), "cuCtxSetCurrent"));
-  LAMPAR_TRY(check(trial, driver->memory_alloc(&trial->device, bytes), "cuMemAlloc"));
-  LAMPAR_TRY(check(trial,
-                   driver->host_alloc((void **)&trial->image, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
-                   "cuMemHostAlloc"));
-  return check(trial,
-               driver->host_alloc((void **)&trial->result, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
-               "cuMemHostAlloc");
 }
 
 lampar_status lampar_trials_create(lampar_ranks *ranks, size_t bytes, lampar_trials **result) {
@@ -294,7 +256,7 @@ lampar_status lampar_trials_create(lampar_ranks *ranks, size_t bytes, lampar_tri
   lampar_status status = LAMPAR_OK;
   while (status == LAMPAR_OK && trials->count < lampar_ranks_count(ranks)) {
     const int i = trials->count++;
-    status = open_trial(lampar_ranks_at(ranks, i), bytes, &trials->trial[i]);
+    status = lampar_trial_image_open(&trials->trial[i].image, lampar_ranks_at(ranks, i), bytes);
   }
   if (status != LAMPAR_OK) {
     lampar_trials_destroy(trials);
@@ -307,20 +269,15 @@ lampar_status lampar_trials_create(lampar_ranks *ranks, size_t bytes, lampar_tri
 void lampar_trials_destroy(lampar_trials *trials) {
   if (trials == NULL) return;
   for (int i = 0; i < trials->count; ++i) {
-    lampar_trial *trial = &trials->trial[i];
-    const lampar_driver *driver = trial->rank->driver;
-    driver->context_set_current(trial->rank->context);
-    if (trial->device != 0) driver->memory_free(trial->device);
-    if (trial->image != NULL) driver->host_free(trial->image);
-    if (trial->result != NULL) driver->host_free(trial->result);
-    free(trial->places);
+    lampar_trial_image_close(&trials->trial[i].image);
+    free(trials->trial[i].places);
   }
   free(trials);
 }
 
 lampar_trial *lampar_trials_get(lampar_trials *trials, const lampar_rank *rank) {
   for (int i = 0; i < trials->count; ++i)
-    if (trials->trial[i].rank == rank) return &trials->trial[i];
+    if (trials->trial[i].image.rank == rank) return &trials->trial[i];
   return NULL;
 }
 
@@ -338,7 +295,7 @@ static lampar_status run_list(lampar_rank *rank, void *user) {
     const size_t count = lampar_trial_fit(trial, all->calls + done, all->count - done);
     if (count == 0)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call %zu is larger than the image of %zu bytes",
-                         done, trial->bytes);
+                         done, trial->image.bytes);
     LAMPAR_TRY(lampar_trial_batch(trial, all->samples, all->calls + done, count));
     done += count;
   }
