@@ -139,17 +139,16 @@ static lampar_status fall_back(lampar_rank *rank, const wrong_call *wrong, const
   LAMPAR_TRY(lampar_all_reduce(rank->group, &call, rank->stream[0]));
   LAMPAR_TRY(expect_result(rank, wrong, b, 0));
 
-  captured graph = {0};
-  LAMPAR_TRY(capture_begin(rank));
+  lampar_rank_graph graph = {0};
+  LAMPAR_TRY(lampar_rank_graph_begin(rank));
   lampar_status status = lampar_all_reduce(rank->group, &call, rank->stream[0]);
-  const lampar_status ended = capture_end(rank, &graph);
-  if (status == LAMPAR_OK) status = ended;
+  status = lampar_rank_graph_end(rank, status, &graph);
   for (int round = 1; round < 4 && status == LAMPAR_OK; ++round) {
     status = upload(rank, wrong, b, round);
-    if (status == LAMPAR_OK) status = capture_launch(rank, &graph);
+    if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
     if (status == LAMPAR_OK) status = expect_result(rank, wrong, b, round);
   }
-  capture_free(rank, &graph);
+  lampar_rank_graph_free(rank, &graph);
   LAMPAR_TRY(status);
   return expect_count(rank, wrong->reason, before.nccl_calls[wrong->reason] + 2);
 }
@@ -193,18 +192,17 @@ static lampar_status run_oversized(lampar_rank *rank, void *user) {
 
   /* Captured, between calls that kernels take. */
   for (size_t i = 0; i < OVERSIZED; ++i) {
-    captured graph = {0};
+    lampar_rank_graph graph = {0};
     LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, &oversized[i], 1));
     LAMPAR_TRY(lampar_rank_barrier(rank));
-    LAMPAR_TRY(capture_begin(rank));
+    LAMPAR_TRY(lampar_rank_graph_begin(rank));
     lampar_status status = lampar_trial_enqueue(trial, 0);
-    const lampar_status ended = capture_end(rank, &graph);
-    if (status == LAMPAR_OK) status = ended;
-    if (status == LAMPAR_OK) status = capture_launch(rank, &graph);
-    if (status == LAMPAR_OK) status = capture_launch(rank, &graph);
+    status = lampar_rank_graph_end(rank, status, &graph);
+    if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
+    if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
     if (status == LAMPAR_OK) status = lampar_trial_check(trial);
-    capture_free(rank, &graph);
+    lampar_rank_graph_free(rank, &graph);
     LAMPAR_TRY(status);
   }
   return LAMPAR_OK;

@@ -109,31 +109,3 @@ uint64_t random_first(uint64_t *state, uint32_t dtype, uint64_t elements) {
   const uint64_t all = SAMPLE_BYTES / lampar_dtype_bytes(dtype);
   return next_random(state) % (all - elements + 1);
 }
-
-lampar_status capture_begin(lampar_rank *rank) {
-  const int result =
-      rank->driver->stream_begin_capture(rank->stream[0], LAMPAR_CAPTURE_MODE_THREAD_LOCAL);
-  return lampar_driver_check(rank->driver, result, "cuStreamBeginCapture");
-}
-
-lampar_status capture_end(lampar_rank *rank, captured *result) {
-  const lampar_driver *driver = rank->driver;
-  *result = (captured){0};
-  LAMPAR_TRY(lampar_driver_check(
-      driver, driver->stream_end_capture(rank->stream[0], &result->graph), "cuStreamEndCapture"));
-  return lampar_driver_check(driver,
-                             driver->graph_instantiate(&result->executable, result->graph, 0),
-                             "cuGraphInstantiateWithFlags");
-}
-
-lampar_status capture_launch(lampar_rank *rank, const captured *result) {
-  return lampar_driver_check(rank->driver,
-                             rank->driver->graph_launch(result->executable, rank->stream[0]),
-                             "cuGraphLaunch");
-}
-
-void capture_free(lampar_rank *rank, captured *result) {
-  if (result->executable != NULL) rank->driver->graph_executable_destroy(result->executable);
-  if (result->graph != NULL) rank->driver->graph_destroy(result->graph);
-  *result = (captured){0};
-}

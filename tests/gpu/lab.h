@@ -3,6 +3,7 @@
 #define LAMPAR_TEST_LAB_H
 
 #include "error.h"
+#include "rank_graph.h"
 #include "reference.h"
 #include "trial.h"
 
@@ -57,16 +58,5 @@ lampar_status call_list_run(call_list *list, lab *lab, uint64_t *calls);
 uint64_t next_random(uint64_t *state);
 /* A place in the samples for so many elements. */
 uint64_t random_first(uint64_t *state, uint32_t dtype, uint64_t elements);
-
-/* A graph of what is enqueued on the rank's first stream between begin and end. */
-typedef struct captured {
-  struct CUgraph_st *graph;
-  struct CUgraphExec_st *executable;
-} captured;
-
-lampar_status capture_begin(lampar_rank *rank);
-lampar_status capture_end(lampar_rank *rank, captured *result);
-lampar_status capture_launch(lampar_rank *rank, const captured *result);
-void capture_free(lampar_rank *rank, captured *result);
 
 #endif

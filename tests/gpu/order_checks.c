@@ -39,17 +39,15 @@ static lampar_status follow(lampar_rank *rank, bool join) {
 
 /* In one capture: a call on the first stream, then on the second one that forked from it. */
 static lampar_status capture_both(lampar_rank *rank, lampar_trial *trial, lampar_status expected,
-                                  captured *graph) {
-  LAMPAR_TRY(capture_begin(rank));
+                                  lampar_rank_graph *graph) {
+  LAMPAR_TRY(lampar_rank_graph_begin(rank));
   lampar_status status = lampar_trial_enqueue(trial, 0);
   if (status == LAMPAR_OK) status = follow(rank, false);
   if (status == LAMPAR_OK)
     status =
         expect_status(lampar_trial_enqueue(trial, 1), expected, "a second stream in a capture");
   const lampar_status joined = follow(rank, true);
-  const lampar_status ended = capture_end(rank, graph);
-  if (status == LAMPAR_OK) status = joined;
-  return status != LAMPAR_OK ? status : ended;
+  return lampar_rank_graph_end(rank, status != LAMPAR_OK ? status : joined, graph);
 }
 
 static const lampar_trial_call pair[] = {
@@ -60,10 +58,10 @@ static const lampar_trial_call pair[] = {
 static lampar_status refuse_second_stream(lampar_rank *rank, void *user) {
   lab *lab = user;
   lampar_trial *trial = lampar_trials_get(lab->trials, rank);
-  captured graph = {0};
+  lampar_rank_graph graph = {0};
   LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, pair, 2));
   const lampar_status status = capture_both(rank, trial, LAMPAR_ERROR_CAPTURE, &graph);
-  capture_free(rank, &graph);
+  lampar_rank_graph_free(rank, &graph);
   LAMPAR_TRY(status);
   /* The group is as it was. */
   return lampar_trial_batch(trial, lab->samples, pair, 2);
@@ -83,7 +81,7 @@ static lampar_status run_lanes(lampar_rank *rank, void *user) {
   lampar_trial_call both[2];
   memcpy(both, pair, sizeof both);
   both[1].lane = 1;
-  captured graph = {0};
+  lampar_rank_graph graph = {0};
   LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, both, 2));
   LAMPAR_TRY(lampar_rank_barrier(rank));
   lampar_status status = capture_both(rank, trial, LAMPAR_OK, &graph);
@@ -92,11 +90,11 @@ static lampar_status run_lanes(lampar_rank *rank, void *user) {
     both[1].first += 100;
     status = lampar_trial_prepare(trial, lab->samples, both, 2);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
-    if (status == LAMPAR_OK) status = capture_launch(rank, &graph);
+    if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
     if (status == LAMPAR_OK) status = lampar_trial_check(trial);
   }
-  capture_free(rank, &graph);
+  lampar_rank_graph_free(rank, &graph);
   LAMPAR_TRY(status);
 
   lampar_call call = lampar_trial_get(trial, 0);

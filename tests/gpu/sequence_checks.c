@@ -59,17 +59,18 @@ static void next_inputs(lampar_trial_call *calls, size_t count, uint64_t *random
 }
 
 static lampar_status replay_graph(lampar_rank *rank, lampar_trial *trial, const replay *plan,
-                                  lampar_trial_call *calls, uint64_t *random, captured *graph) {
+                                  lampar_trial_call *calls, uint64_t *random,
+                                  lampar_rank_graph *graph) {
   const size_t count = plan->captured_count + plan->eager_count;
   for (int i = 0; i < plan->replays; ++i) {
     next_inputs(calls, count, random);
     LAMPAR_TRY(lampar_trial_prepare(trial, plan->lab->samples, calls, count));
     LAMPAR_TRY(lampar_rank_barrier(rank));
     /* Eager calls come before the graph in one replay and behind it in the next. */
-    if (i % 2 == 0) LAMPAR_TRY(capture_launch(rank, graph));
+    if (i % 2 == 0) LAMPAR_TRY(lampar_rank_graph_launch(rank, graph));
     for (size_t c = plan->captured_count; c < count; ++c)
       LAMPAR_TRY(lampar_trial_enqueue(trial, c));
-    if (i % 2 != 0) LAMPAR_TRY(capture_launch(rank, graph));
+    if (i % 2 != 0) LAMPAR_TRY(lampar_rank_graph_launch(rank, graph));
     LAMPAR_TRY(lampar_rank_barrier(rank));
     LAMPAR_TRY(lampar_trial_check(trial));
   }
@@ -91,17 +92,16 @@ static lampar_status run_replay(lampar_rank *rank, void *user) {
   }
   LAMPAR_TRY(lampar_trial_prepare(trial, plan->lab->samples, calls, count));
 
-  captured graph = {0};
-  LAMPAR_TRY(capture_begin(rank));
+  lampar_rank_graph graph = {0};
+  LAMPAR_TRY(lampar_rank_graph_begin(rank));
   lampar_status status = LAMPAR_OK;
   for (size_t i = 0; i < plan->captured_count && status == LAMPAR_OK; ++i)
     status = lampar_trial_enqueue(trial, i);
-  const lampar_status ended = capture_end(rank, &graph);
-  if (status == LAMPAR_OK) status = ended;
+  status = lampar_rank_graph_end(rank, status, &graph);
   if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
   if (status == LAMPAR_OK) status = replay_graph(rank, trial, plan, calls, &random, &graph);
   if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
-  capture_free(rank, &graph);
+  lampar_rank_graph_free(rank, &graph);
   return status;
 }
 

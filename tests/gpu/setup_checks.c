@@ -50,7 +50,7 @@ lampar_status check_second_creation(lab *lab, int world, uint64_t *calls) {
 
 static lampar_status create_in_capture(lampar_rank *rank, void *user) {
   lampar_group *group = NULL;
-  LAMPAR_TRY(capture_begin(rank));
+  LAMPAR_TRY(lampar_rank_graph_begin(rank));
   const lampar_status created = create(rank, user, &group);
   const lampar_status status =
       expect_status(created, LAMPAR_ERROR_CAPTURE, "creating a group during a capture");
