@@ -1,36 +1,26 @@
 /* Microseconds of fused kernels on two GPUs: an all-reduce with its epilogue, without and with
  * programmatic launch, for the kernels of one or several packs. A CUDA graph of dependent calls is
  * replayed without a pause; the figure is the median over the replays of the slower rank. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "epilogue_trial.h"
 #include "error.h"
+#include "graph_timer.h"
 #include "pack_read.h"
+#include "packs.h"
 
 enum {
-  WORLD = 2,
-  LAUNCHES = 2, /* without and with programmatic launch */
   GRAPH_CALLS = 100,
-  WARM_UP = 3,
-  REPLAYS_MAX = 101,
-  PACKS_MAX = 8,
   KEYS_MAX = 64,
   ROWS_MAX = 128,
-  WATCHDOG_MS = 20000,
   EXIT_BAD_INPUT = 2,
   EXIT_SKIPPED = 77,
 };
 
 static const uint64_t rows_of[] = {1, 8, 32, 128};
 enum { SIZES = sizeof rows_of / sizeof rows_of[0] };
-
-typedef struct arguments {
-  const char *packs[PACKS_MAX];
-  int pack_count, replays;
-} arguments;
 
 /* A figure, and the kernel that it belongs to. */
 typedef struct figure {
@@ -44,17 +34,10 @@ typedef struct fused_key {
   figure figures[SIZES][PACKS_MAX];
 } fused_key;
 
-/* A rank's events. */
-typedef struct station {
-  struct CUevent_st *event[REPLAYS_MAX + 1];
-} station;
-
 typedef struct bench {
-  const arguments *given;
-  lampar_ranks *ranks;
+  bench_packs packs;
   lampar_epilogue_trials *trials;
-  lampar_pack *pack[PACKS_MAX];
-  station station[WORLD];
+  graph_timer timer[WORLD];
   fused_key keys[KEYS_MAX];
   int key_count;
 } bench;
@@ -66,15 +49,6 @@ typedef struct task {
   uint64_t rows;
   double result[WORLD]; /* us */
 } task;
-
-static lampar_status check(const lampar_rank *rank, int result, const char *what) {
-  return lampar_driver_check(rank->driver, result, what);
-}
-
-static int compare_doubles(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 
 /* In the next call the residual is what this one has stored, as in a model's next layer. */
 static void swap_residuals(lampar_operand *operands, uint32_t count) {
@@ -90,70 +64,33 @@ static void swap_residuals(lampar_operand *operands, uint32_t count) {
 }
 
 static lampar_status capture(lampar_rank *rank, lampar_epilogue_trial *trial,
-                             struct CUgraph_st **graph) {
-  const lampar_driver *driver = rank->driver;
+                             lampar_rank_graph *graph) {
   lampar_call call = lampar_epilogue_trial_get(trial, 0);
   lampar_operand operands[LAMPAR_OPERANDS_MAX];
   memcpy(operands, call.operands, call.operand_count * sizeof *operands);
   call.operands = operands;
-  LAMPAR_TRY(check(rank,
-                   driver->stream_begin_capture(rank->stream[0], LAMPAR_CAPTURE_MODE_THREAD_LOCAL),
-                   "cuStreamBeginCapture"));
+  LAMPAR_TRY(lampar_rank_graph_begin(rank));
   lampar_status status = LAMPAR_OK;
   for (int i = 0; i < GRAPH_CALLS && status == LAMPAR_OK; ++i) {
     status = lampar_all_reduce(rank->group, &call, rank->stream[0]);
     swap_residuals(operands, call.operand_count);
   }
-  const int ended = driver->stream_end_capture(rank->stream[0], graph);
-  return status != LAMPAR_OK ? status : check(rank, ended, "cuStreamEndCapture");
-}
-
-/* All replays are enqueued at once, an event between them: the ranks stay in step. */
-static lampar_status replay(lampar_rank *rank, task *work, struct CUgraphExec_st *executable) {
-  const lampar_driver *driver = rank->driver;
-  station *here = &work->bench->station[rank->rank];
-  const int replays = work->bench->given->replays;
-  for (int i = 0; i < WARM_UP; ++i)
-    LAMPAR_TRY(check(rank, driver->graph_launch(executable, rank->stream[0]), "cuGraphLaunch"));
-  LAMPAR_TRY(lampar_rank_finish(rank));
-  LAMPAR_TRY(lampar_rank_barrier(rank));
-
-  /* The one before the first event brings the ranks into step. */
-  for (int i = -1; i < replays; ++i) {
-    LAMPAR_TRY(check(rank, driver->graph_launch(executable, rank->stream[0]), "cuGraphLaunch"));
-    LAMPAR_TRY(
-        check(rank, driver->event_record(here->event[i + 1], rank->stream[0]), "cuEventRecord"));
-  }
-  LAMPAR_TRY(lampar_rank_finish(rank));
-
-  double us[REPLAYS_MAX];
-  for (int i = 0; i < replays; ++i) {
-    float ms;
-    LAMPAR_TRY(check(rank, driver->event_elapsed(&ms, here->event[i], here->event[i + 1]),
-                     "cuEventElapsedTime"));
-    us[i] = (double)ms * 1000 / GRAPH_CALLS;
-  }
-  qsort(us, (size_t)replays, sizeof *us, compare_doubles);
-  work->result[rank->rank] = us[replays / 2];
-  return lampar_rank_barrier(rank);
+  return lampar_rank_graph_end(rank, status, graph);
 }
 
 static lampar_status time_graph(lampar_rank *rank, void *user) {
   task *work = user;
-  const lampar_driver *driver = rank->driver;
   lampar_epilogue_trial *trial = lampar_epilogue_trials_get(work->bench->trials, rank);
   const lampar_epilogue_call call = {.rows = work->rows};
-  struct CUgraph_st *graph = NULL;
-  struct CUgraphExec_st *executable = NULL;
+  lampar_rank_graph graph = {0};
   LAMPAR_TRY(lampar_epilogue_trial_prepare(trial, work->samples, &call, 1));
   lampar_status status = capture(rank, trial, &graph);
-  if (status == LAMPAR_OK)
-    status = check(rank, driver->graph_instantiate(&executable, graph, 0),
-                   "cuGraphInstantiateWithFlags");
   if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
-  if (status == LAMPAR_OK) status = replay(rank, work, executable);
-  if (executable != NULL) driver->graph_executable_destroy(executable);
-  if (graph != NULL) driver->graph_destroy(graph);
+  if (status == LAMPAR_OK)
+    status =
+        graph_timer_run(&work->bench->timer[rank->rank], rank, &graph, &work->result[rank->rank]);
+  work->result[rank->rank] /= GRAPH_CALLS;
+  lampar_rank_graph_free(rank, &graph);
   return status;
 }
 
@@ -161,20 +98,12 @@ static lampar_status time_graph(lampar_rank *rank, void *user) {
 static bool find_kernel(const bench *b, int pack, const lampar_variant *v, uint64_t rows,
                         lampar_kernel_info *info) {
   lampar_call call = LAMPAR_CALL_INIT;
-  lampar_answer answer = LAMPAR_ANSWER_INIT;
   call.dtype = (lampar_dtype)v->dtype;
   call.rows = rows;
   call.row_length = v->hidden;
   call.epilogue = v->epilogue;
   call.rounding = (lampar_rounding)v->rounding;
-  if (lampar_query(lampar_ranks_at(b->ranks, 0)->group, &call, &answer) != LAMPAR_OK ||
-      answer.path != LAMPAR_PATH_KERNEL)
-    return false;
-  for (size_t i = 0; i < lampar_pack_count(b->pack[pack]); ++i)
-    if (lampar_pack_info(b->pack[pack], i, info) == LAMPAR_OK &&
-        strcmp(info->name, answer.kernel) == 0)
-      return true;
-  return false;
+  return bench_packs_find(&b->packs, pack, &call, info);
 }
 
 static lampar_status time_key(bench *b, int pack, int programmatic, fused_key *key) {
@@ -185,22 +114,17 @@ static lampar_status time_key(bench *b, int pack, int programmatic, fused_key *k
     figure *f = &key->figures[i][pack];
     if (!find_kernel(b, pack, &key->variant, rows_of[i], &f->kernel)) continue;
     task work = {.bench = b, .samples = &samples, .rows = rows_of[i]};
-    status = lampar_ranks_run(b->ranks, time_graph, &work);
-    f->us[programmatic] = work.result[0] > work.result[1] ? work.result[0] : work.result[1];
+    status = lampar_ranks_run(b->packs.ranks, time_graph, &work);
+    f->us[programmatic] = slower(work.result);
   }
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }
 
 static lampar_status time_pack(bench *b, int pack, int programmatic) {
-  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
-  config.enable = 1;
-  config.strict = 1;
-  config.watchdog_ms = WATCHDOG_MS;
-  config.programmatic_launch = programmatic;
-  LAMPAR_TRY(lampar_ranks_open_group(b->ranks, &b->pack[pack], 1, &config));
+  LAMPAR_TRY(bench_packs_open_group(&b->packs, pack, programmatic));
   for (int i = 0; i < b->key_count; ++i) LAMPAR_TRY(time_key(b, pack, programmatic, &b->keys[i]));
-  return lampar_ranks_close_group(b->ranks);
+  return lampar_ranks_close_group(b->packs.ranks);
 }
 
 static void print_figure(const fused_key *key, int size, int pack) {
@@ -218,9 +142,8 @@ static void print_table(const bench *b) {
          "rows", "pack", "us", "pdl us", "thr", "clus", "vect", "reg", "spills", "kernel");
   for (int k = 0; k < b->key_count; ++k)
     for (int size = 0; size < SIZES; ++size)
-      for (int pack = 0; pack < b->given->pack_count; ++pack) print_figure(&b->keys[k], size, pack);
-  for (int p = 0; p < b->given->pack_count; ++p)
-    printf("pack %d: %s %s\n", p + 1, b->given->packs[p], lampar_pack_digest(b->pack[p]));
+      for (int pack = 0; pack < b->packs.count; ++pack) print_figure(&b->keys[k], size, pack);
+  bench_packs_print(&b->packs);
 }
 
 static bool has_key(const bench *b, const lampar_variant *v) {
@@ -234,9 +157,9 @@ static bool has_key(const bench *b, const lampar_variant *v) {
 }
 
 static lampar_status collect_keys(bench *b) {
-  for (int p = 0; p < b->given->pack_count; ++p)
-    for (uint32_t i = 0; i < b->pack[p]->header->record_count; ++i) {
-      const lampar_variant *v = &b->pack[p]->records[i].variant;
+  for (int p = 0; p < b->packs.count; ++p)
+    for (uint32_t i = 0; i < b->packs.pack[p]->header->record_count; ++i) {
+      const lampar_variant *v = &b->packs.pack[p]->records[i].variant;
       if (v->world != WORLD || v->epilogue[0] == '\0' || has_key(b, v)) continue;
       if (b->key_count == KEYS_MAX)
         return lampar_fail(LAMPAR_ERROR_ARGUMENT, "more than %d epilogues", KEYS_MAX);
@@ -257,87 +180,51 @@ static size_t image_bytes(const bench *b) {
   return most;
 }
 
-static lampar_status open_station(lampar_rank *rank, void *user) {
-  station *here = &((bench *)user)->station[rank->rank];
-  for (int i = 0; i <= ((bench *)user)->given->replays; ++i)
-    LAMPAR_TRY(check(rank, rank->driver->event_create(&here->event[i], LAMPAR_EVENT_DEFAULT),
-                     "cuEventCreate"));
-  return LAMPAR_OK;
+static lampar_status open_timer(lampar_rank *rank, void *user) {
+  bench *b = user;
+  return graph_timer_open(&b->timer[rank->rank], rank, b->packs.replays);
 }
 
-static lampar_status close_station(lampar_rank *rank, void *user) {
-  station *here = &((bench *)user)->station[rank->rank];
-  for (int i = 0; i <= REPLAYS_MAX; ++i)
-    if (here->event[i] != NULL) rank->driver->event_destroy(here->event[i]);
+static lampar_status close_timer(lampar_rank *rank, void *user) {
+  graph_timer_close(&((bench *)user)->timer[rank->rank], rank);
   return LAMPAR_OK;
 }
 
 static lampar_status run(bench *b) {
-  for (int p = 0; p < b->given->pack_count; ++p)
-    LAMPAR_TRY(lampar_pack_open(b->given->packs[p], &b->pack[p]));
   LAMPAR_TRY(collect_keys(b));
-  LAMPAR_TRY(lampar_ranks_set_world(b->ranks, WORLD));
-  LAMPAR_TRY(lampar_epilogue_trials_create(b->ranks, image_bytes(b), &b->trials));
-  LAMPAR_TRY(lampar_ranks_run(b->ranks, open_station, b));
-  for (int p = 0; p < b->given->pack_count; ++p)
+  LAMPAR_TRY(lampar_epilogue_trials_create(b->packs.ranks, image_bytes(b), &b->trials));
+  LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, open_timer, b));
+  for (int p = 0; p < b->packs.count; ++p)
     for (int programmatic = 0; programmatic < LAUNCHES; ++programmatic)
       LAMPAR_TRY(time_pack(b, p, programmatic));
   print_table(b);
   return LAMPAR_OK;
 }
 
-enum { OPTION_REPLAYS = 256 };
-
-static const struct argp_option options[] = {
-    {"replays", OPTION_REPLAYS, "N", 0, "Replays of each graph (default: 15)", 0},
-    {0},
-};
-
-static error_t parse(int key, char *value, struct argp_state *state) {
-  arguments *const given = state->input;
-  switch (key) {
-  case OPTION_REPLAYS:
-    given->replays = atoi(value);
-    if (given->replays < 1 || given->replays > REPLAYS_MAX)
-      argp_error(state, "--replays %s: 1 to %d", value, REPLAYS_MAX);
-    return 0;
-  case ARGP_KEY_ARG:
-    if (given->pack_count == PACKS_MAX) argp_error(state, "more than %d packs", PACKS_MAX);
-    given->packs[given->pack_count++] = value;
-    return 0;
-  case ARGP_KEY_END:
-    if (given->pack_count == 0) argp_error(state, "PACK is missing");
-    return 0;
-  default: return ARGP_ERR_UNKNOWN;
-  }
-}
-
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
-  arguments given = {.replays = 15};
-  const struct argp argp = {options, parse, "PACK...", "Times fused all-reduces on two GPUs.",
-                            NULL,    NULL,  NULL};
+  struct argp argp = bench_packs_argp;
+  argp.doc = "Times fused all-reduces on two GPUs.";
   argp_err_exit_status = EXIT_BAD_INPUT;
-  argp_parse(&argp, argc, argv, 0, NULL, &given);
-
   bench *b = calloc(1, sizeof *b);
   if (b == NULL) return EXIT_BAD_INPUT;
-  b->given = &given;
-  lampar_status status = lampar_ranks_create(0, WORLD, 0, &b->ranks);
-  const int gpus = status == LAMPAR_OK ? lampar_ranks_gpu_count(b->ranks) : 0;
-  if (gpus < WORLD) {
-    printf("skipped: %s\n", status != LAMPAR_OK ? lampar_last_error() : "two GPUs are needed");
-    lampar_ranks_destroy(b->ranks);
+  b->packs.replays = REPLAYS_DEFAULT;
+  argp_parse(&argp, argc, argv, 0, NULL, &b->packs);
+
+  const char *skipped;
+  lampar_status status = bench_packs_open(&b->packs, &skipped);
+  if (skipped != NULL) {
+    printf("skipped: %s\n", skipped);
+    bench_packs_close(&b->packs);
     free(b);
     return EXIT_SKIPPED;
   }
-  status = run(b);
+  if (status == LAMPAR_OK) status = run(b);
   if (status != LAMPAR_OK) fprintf(stderr, "fused_latency: %s\n", lampar_last_error());
-  lampar_ranks_close_group(b->ranks);
-  lampar_ranks_run(b->ranks, close_station, b);
+  lampar_ranks_close_group(b->packs.ranks);
+  lampar_ranks_run(b->packs.ranks, close_timer, b);
   lampar_epilogue_trials_destroy(b->trials);
-  lampar_ranks_destroy(b->ranks);
-  for (int p = 0; p < given.pack_count; ++p) lampar_pack_close(b->pack[p]);
+  bench_packs_close(&b->packs);
   free(b);
   return status == LAMPAR_OK ? 0 : 1;
 }

@@ -2,7 +2,6 @@
  * without and with programmatic launch. A CUDA graph of dependent calls is replayed without a
  * pause; the figure is the median over the replays of the slower rank. Then the host's nanoseconds
  * of one eager call. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +9,14 @@
 
 #include "arguments.h"
 #include "error.h"
-#include "ranks.h"
+#include "graph_timer.h"
+#include "packs.h"
 
 enum {
-  WORLD = 2,
-  LAUNCHES = 2, /* without and with programmatic launch */
   GRAPH_CALLS = 100,
-  WARM_UP = 3,
-  REPLAYS_MAX = 101,
-  PACKS_MAX = 8,
   SHAPES_MAX = 512,
   EAGER_CALLS = 4000,
   EAGER_BURST = 40, /* calls between waits, so that the stream's queue never fills up */
-  WATCHDOG_MS = 20000,
   EXIT_BAD_INPUT = 2,
   EXIT_SKIPPED = 77,
 };
@@ -34,23 +28,16 @@ typedef struct shape {
   uint64_t rows, row_length;
 } shape;
 
-typedef struct arguments {
-  const char *packs[PACKS_MAX];
-  int pack_count, replays;
-  bool variants;
-} arguments;
-
 /* Buffers and events of one rank. */
 typedef struct station {
   lampar_device_pointer buffer[2]; /* each call reads one and writes the other */
-  struct CUevent_st *event[REPLAYS_MAX + 1];
+  graph_timer timer;
 } station;
 
 typedef struct bench {
-  const arguments *given;
-  lampar_ranks *ranks;
+  bench_packs packs;
+  bool variants;
   lampar_nccl nccl;
-  lampar_pack *pack[PACKS_MAX];
   station station[WORLD];
   size_t buffer_bytes;
   shape shapes[SHAPES_MAX];
@@ -95,64 +82,18 @@ static lampar_status enqueue(lampar_rank *rank, const task *work, int index) {
   return lampar_nccl_check(nccl, result, "ncclAllReduce");
 }
 
-static int compare_doubles(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median_of(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, compare_doubles);
-  return values[count / 2];
-}
-
-static lampar_status capture(lampar_rank *rank, const task *work, struct CUgraph_st **graph) {
-  const lampar_driver *driver = rank->driver;
-  LAMPAR_TRY(check(rank,
-                   driver->stream_begin_capture(rank->stream[0], LAMPAR_CAPTURE_MODE_THREAD_LOCAL),
-                   "cuStreamBeginCapture"));
+static lampar_status capture(lampar_rank *rank, const task *work, lampar_rank_graph *graph) {
+  LAMPAR_TRY(lampar_rank_graph_begin(rank));
   lampar_status status = LAMPAR_OK;
   for (int i = 0; i < GRAPH_CALLS && status == LAMPAR_OK; ++i) status = enqueue(rank, work, i);
-  const int ended = driver->stream_end_capture(rank->stream[0], graph);
-  return status != LAMPAR_OK ? status : check(rank, ended, "cuStreamEndCapture");
-}
-
-/* All replays are enqueued at once, an event between them: the ranks stay in step. */
-static lampar_status replay(lampar_rank *rank, task *work, struct CUgraphExec_st *executable) {
-  const lampar_driver *driver = rank->driver;
-  station *here = &work->bench->station[rank->rank];
-  const int replays = work->bench->given->replays;
-  for (int i = 0; i < WARM_UP; ++i)
-    LAMPAR_TRY(check(rank, driver->graph_launch(executable, rank->stream[0]), "cuGraphLaunch"));
-  LAMPAR_TRY(lampar_rank_finish(rank));
-  LAMPAR_TRY(lampar_rank_barrier(rank));
-
-  /* The one before the first event brings the ranks into step. */
-  LAMPAR_TRY(check(rank, driver->graph_launch(executable, rank->stream[0]), "cuGraphLaunch"));
-  LAMPAR_TRY(check(rank, driver->event_record(here->event[0], rank->stream[0]), "cuEventRecord"));
-  for (int i = 0; i < replays; ++i) {
-    LAMPAR_TRY(check(rank, driver->graph_launch(executable, rank->stream[0]), "cuGraphLaunch"));
-    LAMPAR_TRY(
-        check(rank, driver->event_record(here->event[i + 1], rank->stream[0]), "cuEventRecord"));
-  }
-  LAMPAR_TRY(lampar_rank_finish(rank));
-
-  double us[REPLAYS_MAX];
-  for (int i = 0; i < replays; ++i) {
-    float ms;
-    LAMPAR_TRY(check(rank, driver->event_elapsed(&ms, here->event[i], here->event[i + 1]),
-                     "cuEventElapsedTime"));
-    us[i] = (double)ms * 1000 / GRAPH_CALLS;
-  }
-  work->result[rank->rank] = median_of(us, replays);
-  return lampar_rank_barrier(rank);
+  return lampar_rank_graph_end(rank, status, graph);
 }
 
 static lampar_status time_graph(lampar_rank *rank, void *user) {
   task *work = user;
   const lampar_driver *driver = rank->driver;
   station *here = &work->bench->station[rank->rank];
-  struct CUgraph_st *graph = NULL;
-  struct CUgraphExec_st *executable = NULL;
+  lampar_rank_graph graph = {0};
   /* Zeros stay zeros, however often they are added. */
   for (int i = 0; i < 2; ++i)
     LAMPAR_TRY(check(rank,
@@ -165,13 +106,11 @@ static lampar_status time_graph(lampar_rank *rank, void *user) {
   LAMPAR_TRY(lampar_rank_finish(rank));
 
   lampar_status status = capture(rank, work, &graph);
-  if (status == LAMPAR_OK)
-    status = check(rank, driver->graph_instantiate(&executable, graph, 0),
-                   "cuGraphInstantiateWithFlags");
   if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
-  if (status == LAMPAR_OK) status = replay(rank, work, executable);
-  if (executable != NULL) driver->graph_executable_destroy(executable);
-  if (graph != NULL) driver->graph_destroy(graph);
+  if (status == LAMPAR_OK)
+    status = graph_timer_run(&here->timer, rank, &graph, &work->result[rank->rank]);
+  work->result[rank->rank] /= GRAPH_CALLS;
+  lampar_rank_graph_free(rank, &graph);
   return status;
 }
 
@@ -246,13 +185,9 @@ static lampar_status time_eager(lampar_rank *rank, void *user) {
   return status;
 }
 
-static double slower(const double result[WORLD]) {
-  return result[0] > result[1] ? result[0] : result[1];
-}
-
 static lampar_status time_shape(bench *b, engine engine, const shape *s, double *us) {
   task work = {.bench = b, .engine = engine, .shape = *s};
-  LAMPAR_TRY(lampar_ranks_run(b->ranks, time_graph, &work));
+  LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, time_graph, &work));
   *us = slower(work.result);
   return LAMPAR_OK;
 }
@@ -260,24 +195,16 @@ static lampar_status time_shape(bench *b, engine engine, const shape *s, double 
 /* The kernel that a shape gets, with the threads of its blocks; false: none. */
 static bool find_kernel(const bench *b, int pack, const shape *s, lampar_kernel_info *info) {
   lampar_call call = LAMPAR_CALL_INIT;
-  lampar_answer answer = LAMPAR_ANSWER_INIT;
   call.dtype = s->dtype;
   call.rows = s->rows;
   call.row_length = s->row_length;
-  if (lampar_query(lampar_ranks_at(b->ranks, 0)->group, &call, &answer) != LAMPAR_OK ||
-      answer.path != LAMPAR_PATH_KERNEL)
-    return false;
-  for (size_t i = 0; i < lampar_pack_count(b->pack[pack]); ++i)
-    if (lampar_pack_info(b->pack[pack], i, info) == LAMPAR_OK &&
-        strcmp(info->name, answer.kernel) == 0)
-      return true;
-  return false;
+  return bench_packs_find(&b->packs, pack, &call, info);
 }
 
 static lampar_status print_eager(bench *b, const char *name, engine engine, const shape *s,
                                  const lampar_kernel_info *raw) {
   task work = {.bench = b, .engine = engine, .shape = *s, .raw = raw};
-  LAMPAR_TRY(lampar_ranks_run(b->ranks, time_eager, &work));
+  LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, time_eager, &work));
   printf("eager %llu x %llu %s, host time of one call, %-28s min %6.0f ns, median %6.0f ns\n",
          (unsigned long long)s->rows, (unsigned long long)s->row_length,
          lampar_dtype_name(s->dtype), name, slower(work.result), slower(work.median));
@@ -285,14 +212,9 @@ static lampar_status print_eager(bench *b, const char *name, engine engine, cons
 }
 
 static lampar_status time_pack(bench *b, int pack, int programmatic) {
-  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
-  config.enable = 1;
-  config.strict = 1;
-  config.watchdog_ms = WATCHDOG_MS;
-  config.programmatic_launch = programmatic;
-  LAMPAR_TRY(lampar_ranks_open_group(b->ranks, &b->pack[pack], 1, &config));
-  fprintf(stderr, "%s, %s\n", b->given->packs[pack],
-          lampar_group_report(lampar_ranks_at(b->ranks, 0)->group));
+  LAMPAR_TRY(bench_packs_open_group(&b->packs, pack, programmatic));
+  fprintf(stderr, "%s, %s\n", b->packs.path[pack],
+          lampar_group_report(lampar_ranks_at(b->packs.ranks, 0)->group));
   lampar_kernel_info info;
   for (int i = 0; i < b->shape_count; ++i) {
     const shape *s = &b->shapes[i];
@@ -306,7 +228,7 @@ static lampar_status time_pack(bench *b, int pack, int programmatic) {
                            smallest, NULL));
     LAMPAR_TRY(print_eager(b, "cuLaunchKernelEx alone", ENGINE_LAMPAR, smallest, &info));
   }
-  return lampar_ranks_close_group(b->ranks);
+  return lampar_ranks_close_group(b->packs.ranks);
 }
 
 static lampar_status time_nccl(bench *b) {
@@ -320,26 +242,24 @@ static lampar_status time_nccl(bench *b) {
 
 static void print_table(const bench *b) {
   printf("\n%6s %9s %5s %9s %8s", "rows", "length", "dtype", "bytes", "nccl us");
-  for (int p = 0; p < b->given->pack_count; ++p)
-    printf("  %9s %9s %6s", "lampar us", "pdl us", "ratio");
+  for (int p = 0; p < b->packs.count; ++p) printf("  %9s %9s %6s", "lampar us", "pdl us", "ratio");
   printf("  kernels\n");
   for (int i = 0; i < b->shape_count; ++i) {
     const shape *s = &b->shapes[i];
     printf("%6llu %9llu %5s %9llu %8.2f", (unsigned long long)s->rows,
            (unsigned long long)s->row_length, lampar_dtype_name(s->dtype),
            (unsigned long long)bytes_of(s), b->nccl_us[i]);
-    for (int p = 0; p < b->given->pack_count; ++p) {
+    for (int p = 0; p < b->packs.count; ++p) {
       const double plain = b->us[i][p][0], programmatic = b->us[i][p][1];
       const double best = programmatic < plain ? programmatic : plain;
       if (b->kernel[i][p][0] == '\0') printf("  %9s %9s %6s", "-", "-", "-");
       else printf("  %9.2f %9.2f %6.3f", plain, programmatic, best / b->nccl_us[i]);
     }
-    for (int p = 0; p < b->given->pack_count; ++p)
+    for (int p = 0; p < b->packs.count; ++p)
       printf("  %s", b->kernel[i][p][0] != '\0' ? b->kernel[i][p] : "-");
     printf("\n");
   }
-  for (int p = 0; p < b->given->pack_count; ++p)
-    printf("pack %d: %s %s\n", p + 1, b->given->packs[p], lampar_pack_digest(b->pack[p]));
+  bench_packs_print(&b->packs);
 }
 
 static bool add_shape(bench *b, shape s) {
@@ -356,11 +276,11 @@ static bool add_shape(bench *b, shape s) {
 /* The largest call of every kernel of the packs, or the shapes that are always looked at. */
 static lampar_status choose_shapes(bench *b) {
   bool complete = true;
-  if (b->given->variants) {
-    for (int p = 0; p < b->given->pack_count; ++p)
-      for (size_t i = 0; i < lampar_pack_count(b->pack[p]); ++i) {
+  if (b->variants) {
+    for (int p = 0; p < b->packs.count; ++p)
+      for (size_t i = 0; i < lampar_pack_count(b->packs.pack[p]); ++i) {
         lampar_kernel_info info;
-        LAMPAR_TRY(lampar_pack_info(b->pack[p], i, &info));
+        LAMPAR_TRY(lampar_pack_info(b->packs.pack[p], i, &info));
         if (info.world != WORLD) continue;
         const shape s = {info.dtype, info.hidden > 0 ? info.rows_limit : 1,
                          info.hidden > 0 ? info.hidden
@@ -386,91 +306,72 @@ static lampar_status open_station(lampar_rank *rank, void *user) {
   for (int i = 0; i < 2; ++i)
     LAMPAR_TRY(
         check(rank, rank->driver->memory_alloc(&here->buffer[i], b->buffer_bytes), "cuMemAlloc"));
-  for (int i = 0; i <= b->given->replays; ++i)
-    LAMPAR_TRY(check(rank, rank->driver->event_create(&here->event[i], LAMPAR_EVENT_DEFAULT),
-                     "cuEventCreate"));
-  return LAMPAR_OK;
+  return graph_timer_open(&here->timer, rank, b->packs.replays);
 }
 
 static lampar_status close_station(lampar_rank *rank, void *user) {
   station *here = &((bench *)user)->station[rank->rank];
   for (int i = 0; i < 2; ++i)
     if (here->buffer[i] != 0) rank->driver->memory_free(here->buffer[i]);
-  for (int i = 0; i <= REPLAYS_MAX; ++i)
-    if (here->event[i] != NULL) rank->driver->event_destroy(here->event[i]);
+  graph_timer_close(&here->timer, rank);
   return LAMPAR_OK;
 }
 
 static lampar_status run(bench *b) {
-  for (int p = 0; p < b->given->pack_count; ++p)
-    LAMPAR_TRY(lampar_pack_open(b->given->packs[p], &b->pack[p]));
   LAMPAR_TRY(choose_shapes(b));
   LAMPAR_TRY(lampar_nccl_open(&b->nccl));
-  LAMPAR_TRY(lampar_ranks_set_world(b->ranks, WORLD));
-  LAMPAR_TRY(lampar_ranks_connect(b->ranks, NULL));
-  LAMPAR_TRY(lampar_ranks_run(b->ranks, open_station, b));
+  LAMPAR_TRY(lampar_ranks_connect(b->packs.ranks, NULL));
+  LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, open_station, b));
   LAMPAR_TRY(time_nccl(b));
-  for (int p = 0; p < b->given->pack_count; ++p)
+  for (int p = 0; p < b->packs.count; ++p)
     for (int programmatic = 0; programmatic < LAUNCHES; ++programmatic)
       LAMPAR_TRY(time_pack(b, p, programmatic));
   print_table(b);
   return LAMPAR_OK;
 }
 
-enum { OPTION_REPLAYS = 256, OPTION_VARIANTS };
+enum { OPTION_VARIANTS = 257 };
 
 static const struct argp_option options[] = {
-    {"replays", OPTION_REPLAYS, "N", 0, "Replays of each graph (default: 15)", 0},
     {"variants", OPTION_VARIANTS, NULL, 0,
      "Time the largest call of every kernel of the packs, instead of the usual shapes", 0},
     {0},
 };
 
 static error_t parse(int key, char *value, struct argp_state *state) {
-  arguments *const given = state->input;
+  bench *const b = state->input;
+  (void)value;
   switch (key) {
-  case OPTION_REPLAYS:
-    given->replays = atoi(value);
-    if (given->replays < 1 || given->replays > REPLAYS_MAX)
-      argp_error(state, "--replays %s: 1 to %d", value, REPLAYS_MAX);
-    return 0;
-  case OPTION_VARIANTS: given->variants = true; return 0;
-  case ARGP_KEY_ARG:
-    if (given->pack_count == PACKS_MAX) argp_error(state, "more than %d packs", PACKS_MAX);
-    given->packs[given->pack_count++] = value;
-    return 0;
-  case ARGP_KEY_END:
-    if (given->pack_count == 0) argp_error(state, "PACK is missing");
-    return 0;
+  case ARGP_KEY_INIT: state->child_inputs[0] = &b->packs; return 0;
+  case OPTION_VARIANTS: b->variants = true; return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }
 
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
-  arguments given = {.replays = 15};
-  const struct argp argp = {options, parse, "PACK...", "Times all-reduces on two GPUs.",
-                            NULL,    NULL,  NULL};
+  const struct argp_child children[] = {{&bench_packs_argp, 0, NULL, 0}, {0}};
+  const struct argp argp = {options,  parse, NULL, "Times all-reduces on two GPUs.",
+                            children, NULL,  NULL};
   argp_err_exit_status = EXIT_BAD_INPUT;
-  argp_parse(&argp, argc, argv, 0, NULL, &given);
-
   bench *b = calloc(1, sizeof *b);
   if (b == NULL) return EXIT_BAD_INPUT;
-  b->given = &given;
-  lampar_status status = lampar_ranks_create(0, WORLD, 0, &b->ranks);
-  const int gpus = status == LAMPAR_OK ? lampar_ranks_gpu_count(b->ranks) : 0;
-  if (gpus < WORLD) {
-    printf("skipped: %s\n", status != LAMPAR_OK ? lampar_last_error() : "two GPUs are needed");
-    lampar_ranks_destroy(b->ranks);
+  b->packs.replays = REPLAYS_DEFAULT;
+  argp_parse(&argp, argc, argv, 0, NULL, b);
+
+  const char *skipped;
+  lampar_status status = bench_packs_open(&b->packs, &skipped);
+  if (skipped != NULL) {
+    printf("skipped: %s\n", skipped);
+    bench_packs_close(&b->packs);
     free(b);
     return EXIT_SKIPPED;
   }
-  status = run(b);
+  if (status == LAMPAR_OK) status = run(b);
   if (status != LAMPAR_OK) fprintf(stderr, "latency: %s\n", lampar_last_error());
-  lampar_ranks_close_group(b->ranks);
-  lampar_ranks_run(b->ranks, close_station, b);
-  lampar_ranks_destroy(b->ranks);
-  for (int p = 0; p < given.pack_count; ++p) lampar_pack_close(b->pack[p]);
+  lampar_ranks_close_group(b->packs.ranks);
+  lampar_ranks_run(b->packs.ranks, close_station, b);
+  bench_packs_close(&b->packs);
   free(b);
   return status == LAMPAR_OK ? 0 : 1;
 }
