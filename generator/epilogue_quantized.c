@@ -70,13 +70,18 @@ lampar_status lampar_walk_fp8_static(lampar_walk *walk) {
   return store_codes(walk, 0, walk->hidden);
 }
 
-lampar_status lampar_walk_fp8_token(lampar_walk *walk) {
-  const float expected = lampar_reference_fp8_peak(walk->x, walk->hidden, walk->codes);
+/* One scale for the whole row, by the two functions of a format's reference. */
+static lampar_status walk_token(lampar_walk *walk, float (*peak)(const float *, size_t, uint8_t *),
+                                void (*quantize)(const float *, size_t, float, uint8_t *)) {
+  const float expected = peak(walk->x, walk->hidden, walk->codes);
   float scale;
   LAMPAR_TRY(store_scale(walk, row_scale(walk), expected, &scale));
-  if (!walk->is_exact)
-    lampar_reference_fp8(walk->x, walk->hidden, scale > 0 ? 1 / scale : 0, walk->codes);
+  if (!walk->is_exact) quantize(walk->x, walk->hidden, scale > 0 ? 1 / scale : 0, walk->codes);
   return store_codes(walk, 0, walk->hidden);
+}
+
+lampar_status lampar_walk_fp8_token(lampar_walk *walk) {
+  return walk_token(walk, lampar_reference_fp8_peak, lampar_reference_fp8);
 }
 
 /* An fp32 scale for a group of fp8_group. */
@@ -166,10 +171,5 @@ lampar_status lampar_walk_nvfp4(lampar_walk *walk) {
 }
 
 lampar_status lampar_walk_int8_token(lampar_walk *walk) {
-  const float expected = lampar_reference_int8_peak(walk->x, walk->hidden, walk->codes);
-  float scale;
-  LAMPAR_TRY(store_scale(walk, row_scale(walk), expected, &scale));
-  if (!walk->is_exact)
-    lampar_reference_int8(walk->x, walk->hidden, scale > 0 ? 1 / scale : 0, walk->codes);
-  return store_codes(walk, 0, walk->hidden);
+  return walk_token(walk, lampar_reference_int8_peak, lampar_reference_int8);
 }
