@@ -76,7 +76,7 @@ static lampar_status walk_token(lampar_walk *walk, float (*peak)(const float *, 
   const float expected = peak(walk->x, walk->hidden, walk->codes);
   float scale;
   LAMPAR_TRY(store_scale(walk, row_scale(walk), expected, &scale));
-  if (!walk->is_exact) quantize(walk->x, walk->hidden, scale > 0 ? 1 / scale : 0, walk->codes);
+  if (!walk->is_exact) quantize(walk->x, walk->hidden, 1 / scale, walk->codes);
   return store_codes(walk, 0, walk->hidden);
 }
 
@@ -89,8 +89,7 @@ static lampar_status check_group(lampar_walk *walk, size_t first, size_t count, 
   const float expected = lampar_reference_fp8_peak(walk->x + first, count, walk->codes + first);
   float scale;
   LAMPAR_TRY(store_scale(walk, at, expected, &scale));
-  if (!walk->is_exact)
-    lampar_reference_fp8(walk->x + first, count, scale > 0 ? 1 / scale : 0, walk->codes + first);
+  if (!walk->is_exact) lampar_reference_fp8(walk->x + first, count, 1 / scale, walk->codes + first);
   return store_codes(walk, first, count);
 }
 

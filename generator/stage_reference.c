@@ -54,14 +54,19 @@ void lampar_reference_fp8(const float *x, size_t count, float inverse, uint8_t *
   for (size_t i = 0; i < count; ++i) codes[i] = lampar_e4m3_encode(x[i] * inverse);
 }
 
+/* The largest magnitude, and no less than what has the least normal number for a scale. */
+static float scaled_peak(const float *x, size_t count, float limit) {
+  return fmaxf(lampar_reference_peak(x, count), limit * 0x1p-126f);
+}
+
 float lampar_reference_fp8_peak(const float *x, size_t count, uint8_t *codes) {
-  const float peak = lampar_reference_peak(x, count);
-  lampar_reference_fp8(x, count, peak > 0 ? 448 / peak : 0, codes);
+  const float peak = scaled_peak(x, count, 448);
+  lampar_reference_fp8(x, count, 448 / peak, codes);
   return peak / 448;
 }
 
 uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes) {
-  const uint8_t power = lampar_e8m0_above(lampar_reference_peak(x, count) / 448);
+  const uint8_t power = lampar_e8m0_above(scaled_peak(x, count, 448) / 448);
   lampar_reference_fp8(x, count, ldexpf(1, 127 - (int)power), codes);
   return power;
 }
@@ -84,7 +89,7 @@ void lampar_reference_int8(const float *x, size_t count, float inverse, uint8_t 
 }
 
 float lampar_reference_int8_peak(const float *x, size_t count, uint8_t *codes) {
-  const float peak = lampar_reference_peak(x, count);
-  lampar_reference_int8(x, count, peak > 0 ? 127 / peak : 0, codes);
+  const float peak = scaled_peak(x, count, 127);
+  lampar_reference_int8(x, count, 127 / peak, codes);
   return peak / 127;
 }

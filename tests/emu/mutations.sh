@@ -80,7 +80,7 @@ mutate one-half "$missing|$wrong" plain $kernel \
 mutate no-rearm "$wrong|$missing" plain $kernel \
   '/store_words\(turn.slots \+ .*empty_vector\(\)\);/d'
 mutate rearm-before-sum "$wrong|$missing" plain parts/gather.cuh.in \
-  's/^  bool waiting = true;/&\n  store_words(turn.slots + (call.rank + 1) % kWorld * kMailboxBytes, empty_vector());/'
+  's/^  \$part\("wait".*/  store_words(turn.slots + (call.rank + 1) % kWorld * kMailboxBytes, empty_vector());\n&/'
 mutate epoch-without-barrier "$wrong|$missing" plain $kernel 's/^ +sync_warp\(\);//'
 mutate epoch-never-advanced "$wrong|$missing" plain $kernel \
   '/store_word\(turn.epoch, turn.uses \+ 1\)/d'
@@ -101,19 +101,18 @@ mutate consumer-reads-early "$wrong|$missing" programmatic parts/plain_kernel.cu
   '/^  wait_for_previous_grid\(\);/d' parts/plain_kernel.cuh.in \
   's/^  send\(call, turn, lane\);/  wait_for_previous_grid();\n&/'
 mutate remote-block-not-started 'shared memory of block [0-9]+ of its cluster, which has not started' fused \
-  parts/row_kernel.cuh.in '/^    join_rounds\(\);/d'
+  parts/row_kernel.cuh.in '/join_rounds\(\);/d'
 mutate one-buffer-for-two-rounds "$wrong" fused \
-  parts/rounds.cuh.in 's/partial\[round % 2\]/partial[0]/' \
-  parts/emu/reduce.cuh.in 's/partial\[round % 2\]/partial[0]/'
+  parts/emu/reduce.cuh.in 's/exchange.partial\[(turn|rounds.number % 2)\]/exchange.partial[0]/'
 mutate round-without-wait 'block [0-9]+ of its cluster, which has ended|its block ends while a store' fused \
-  parts/total.cuh.in '/wait_partials\(round, 1\);/d'
+  parts/total.cuh.in '/wait_partials\(rounds, .*\);/d'
 mutate partial-not-sent 'block [0-9]+, .*waits for the partials of round 0: 0 arrivals and [0-9]+ bytes' fused \
-  parts/rounds.cuh.in 's/first \+ v < kRowMailboxes\)/first + v + 1 < kRowMailboxes)/'
+  parts/emu/reduce.cuh.in 's/if \(exists \&\& rounds.lane < kCluster\)/if (rounds.first + v + 1 < kRowMailboxes \&\& rounds.lane < kCluster)/'
 # The operands are read before the dependency wait, all else behind it.
 mutate residual-read-early 'wrong residual' fused \
   parts/row_kernel.cuh.in '/^  wait_for_previous_grid\(\);/d' \
-  parts/row_kernel.cuh.in '/^    for \(.*\) load\(call, turn\[v\]\);/d' \
-  parts/row_kernel.cuh.in 's/^        send\(call, turn\[v\], lane\);/        { wait_for_previous_grid(); load(call, turn[v]); send(call, turn[v], lane); }/'
+  parts/row_kernel.cuh.in '/^  \$-- Behind the own vector/,/^  \$end$/d' \
+  parts/row_kernel.cuh.in 's/^  for .*load\(call, turn\[v\]\);/  $for _, operand in ipairs(operands) do\n    $if not operand.output then\n      $part("load_" .. operand.per, operand)\n    $end\n  $end\n  wait_for_previous_grid();\n&/'
 
 # The runtime gives every group of a device the first one's workspace.
 name=shared-workspace

@@ -80,19 +80,40 @@ __device__ __forceinline__ void sync_warp() {
   asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
+// Whether it is so in any lane of the warp. The lanes go on together, and the compiler knows it: shuffles
+// of lanes that may have parted are several times as slow.
+__device__ __forceinline__ bool any_lane(bool value) {
+  unsigned any;
+  asm volatile("{\n"
+               "  .reg .pred value;\n"
+               "  setp.ne.u32 value, %1, 0;\n"
+               "  vote.sync.any.pred value, value, 0xffffffff;\n"
+               "  selp.b32 %0, 1, 0, value;\n"
+               "}"
+               : "=r"(any)
+               : "r"(unsigned(value))
+               : "memory");
+  return any;
+}
+
 // Makes the compiler compute an address here: it may not look behind this, and the result is needed
-// for the branch that follows. The low bits of all addresses are gathered; they are never odd.
+// for the branch that follows. The top bits of all addresses are gathered; no address has its highest.
 template <class T>
-__device__ __forceinline__ void settle(T *&address, unsigned &low) {
+__device__ __forceinline__ void settle(T *&address, unsigned &top) {
   asm volatile("" : "+l"(address));
   asm volatile("{\n"
+               "  .reg .b32 low;\n"
                "  .reg .b32 high;\n"
-               "  .reg .b32 bits;\n"
-               "  mov.b64 {bits, high}, %1;\n"
-               "  or.b32 %0, %0, bits;\n"
+               "  mov.b64 {low, high}, %1;\n"
+               "  or.b32 %0, %0, high;\n"
                "}"
-               : "+r"(low)
+               : "+r"(top)
                : "l"(address));
+}
+
+// An address of shared memory.
+__device__ __forceinline__ void settle(unsigned &address, unsigned &top) {
+  asm volatile("or.b32 %0, %0, %1;" : "+r"(top), "+r"(address));
 }
 
 // The caller's memory, the own epochs and the own mailboxes: ordinary accesses to global memory.
@@ -194,24 +215,42 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
   for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
 }
 
-// The elements of one vector in the caller's memory; one by one where they are not aligned.
+// Moves the elements of a vector down by one, and puts one at its end.
+template <unsigned kBytes, unsigned kCount>
+__device__ __forceinline__ void push_element(Words<kCount> &v, unsigned element) {
+  if constexpr (kBytes == 4) {
+    for (unsigned i = 0; i + 1 < kCount; ++i) v.word[i] = v.word[i + 1];
+    v.word[kCount - 1] = element;
+  } else {
+    for (unsigned i = 0; i < kCount; ++i) {
+      const unsigned next = i + 1 < kCount ? v.word[i + 1] : element;
+      v.word[i] = v.word[i] >> kBytes * 8 | next << (32 - kBytes * 8);
+    }
+  }
+}
+
+// The elements of one vector in the caller's memory; one by one where they are not aligned. That is a
+// loop, which stays out of the way of those that are.
 template <unsigned kBytes, unsigned kCount>
 __device__ __forceinline__ Words<kCount> load_vector(const char *from, bool aligned) {
   if (aligned) return load_words<kCount>(from);
   Words<kCount> v = {};
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    v.word[i / 4] |= load_element<kBytes>(from + i) << i % 4 * 8;
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) push_element<kBytes>(v, load_element<kBytes>(from + i));
   return v;
 }
 
 template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ void store_vector(char *to, const Words<kCount> &v, bool aligned) {
+__device__ __forceinline__ void store_vector(char *to, Words<kCount> v, bool aligned) {
   if (aligned) {
     store_words(to, v);
     return;
   }
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    store_element<kBytes>(to + i, v.word[i / 4] >> i % 4 * 8);
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) {
+    store_element<kBytes>(to + i, v.word[0]);
+    push_element<kBytes>(v, 0);
+  }
 }
 
 // Where one lane's vector is. A row has its own mailboxes; the lanes past its end in the last of
@@ -221,6 +260,7 @@ struct Place {
   unsigned vector;  // of the row
   const char *input;
   char *output;
+  char *residual_out_to;
   bool active;
 };
 
@@ -232,8 +272,16 @@ __device__ __forceinline__ Place locate_place(const Arguments &call, unsigned ma
   const unsigned long long row = place.row * kElementBytes;
   place.input = call.input + row * call.input_stride + place.vector * sizeof(Vector);
   place.output = call.output + row * call.output_stride + place.vector * sizeof(Vector);
+  place.residual_out_to = call.residual_out + (place.row * call.residual_out_stride +
+      place.vector * kVectorElements) * 2;
   place.active = place.vector < kRowVectors;
   return place;
+}
+
+__device__ __forceinline__ void settle(Place &place, unsigned &top) {
+  settle(place.input, top);
+  settle(place.output, top);
+  settle(place.residual_out_to, top);
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
@@ -324,20 +372,25 @@ __device__ __forceinline__ void publish(unsigned *to, unsigned value) {
 // first lane of the device to give up writes down for whom it waited.
 constexpr unsigned kPatientRounds = 256;
 
+__device__ __forceinline__ unsigned mask_of(const unsigned (&missing)[kWorld]) {
+  unsigned mask = 0;
+  for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
+  return mask;
+}
+
 struct Patience {
   unsigned long long start = 0;
 
   __device__ __forceinline__ bool is_over(const Arguments &call, unsigned mailbox, unsigned epoch,
-                                          const unsigned (&missing)[kWorld]) {
+                                          unsigned missing) {
+    if (missing == 0) return false;  // it is other lanes that wait
     if (is_set(call.faulted)) return true;
     const unsigned long long now = clock_ns();
     if (start == 0) start = now;
     if (now - start < call.watchdog_ns) return false;
     if (!set_first(call.faulted)) return true;
-    unsigned mask = 0;
-    for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
     store_word(&call.fault->rank, call.rank);
-    store_word(&call.fault->missing, mask);
+    store_word(&call.fault->missing, missing);
     store_word(&call.fault->mailbox, mailbox);
     store_word(&call.fault->epoch, epoch);
     store_word(&call.fault->kernel, call.kernel);
@@ -353,29 +406,37 @@ __device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) {
   unpack_bf16(pack_bf16(x), x);  // just as if it had been stored and loaded again
 }
 
-__device__ __forceinline__ char *residual_at(const Arguments &call, const Place &here) {
+__device__ __forceinline__ const char *residual_at(const Arguments &call, const Place &here) {
   return call.residual + (here.row * call.residual_stride +
-      here.vector * kVectorElements) * 2;
-}
-
-__device__ __forceinline__ char *residual_out_at(const Arguments &call, const Place &here) {
-  return call.residual_out + (here.row * call.residual_out_stride +
       here.vector * kVectorElements) * 2;
 }
 
 template <unsigned kCount>
 __device__ __forceinline__ void store_residual_out(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<2>(residual_out_at(call, here), v, call.vectors);
+  if (here.active) store_vector<2>(here.residual_out_to, v, call.vectors);
 }
 
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
 __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
 
+__device__ __forceinline__ float absolute(float a) { return fabsf(a); }
+
+__device__ __forceinline__ float multiply_add_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
+// To about 2^-23, of a number whose reciprocal is normal.
+__device__ __forceinline__ float reciprocal(float a) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
+  return result;
+}
+
 // A NaN does not count.
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
 
-__device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) { return __fmaf_rn(a, b, c); }
+__device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) {
+  return multiply_add_f32(a, b, c);
+}
 
 // The processor's own approximation, to about 2^-23: the result is rounded to 16 bits.
 __device__ __forceinline__ Real inverse_sqrt(Real value) {
@@ -385,7 +446,7 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
 }
 
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
-// the row's mailboxes in ascending order. The same for every geometry, and so are the bits.
+// the row's mailboxes in a fixed order. The same for every geometry, and so are the bits.
 __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
   return __shfl_xor_sync(0xffffffff, value, lane_mask);
 }
@@ -399,78 +460,143 @@ __device__ __forceinline__ float warp_max(float value) {
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-__shared__ alignas(16) Real partial[2][1][kPartials];
-__shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
+constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
+constexpr unsigned kPartialBytes = 2 * kShares * kPartials * sizeof(Real);
+// Behind them two barriers, which count the bytes of a round.
+__shared__ alignas(16) char exchange[kPartialBytes + 2 * 8];
 
-__device__ __forceinline__ unsigned shared_address(const void *of) {
-  return unsigned(__cvta_generic_to_shared(of));
+// A thread's part in the rounds. Addresses of shared memory, of round 0: to make them takes a while, so
+// it is done before the kernel waits for anything.
+struct Rounds {
+  unsigned number;  // of rounds so far
+  unsigned sends;   // 1: this lane sends
+  unsigned here;    // the exchange of this block
+  unsigned to;      // where the share of the warp's first mailbox is sent
+  unsigned barrier;  // of who gets it
+};
+
+__device__ __forceinline__ void settle(Rounds &rounds, unsigned &top) {
+  settle(rounds.here, top);
+  settle(rounds.to, top);
+  settle(rounds.barrier, top);
 }
 
-// Barriers are ready in the whole cluster before anybody sends: arrive early, wait late.
-__device__ __forceinline__ void open_rounds() {
+__device__ __forceinline__ unsigned offset_of(const Rounds &rounds, unsigned share, unsigned mailbox) {
+  return ((rounds.number % 2 * kShares + share) * kPartials + mailbox) * unsigned(sizeof(Real));
+}
+
+// Those of four mailboxes, by all lanes.
+__device__ __forceinline__ void load_partials(const Rounds &rounds, unsigned share, unsigned mailbox,
+                                              Real *value) {
+  const unsigned from = rounds.here + offset_of(rounds, share, mailbox);
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
+               : "r"(from)
+               : "memory");
+}
+
+// What of it does not depend on where the others are.
+__device__ __forceinline__ Rounds own_rounds(unsigned lane) {
+  Rounds rounds = {};
+  rounds.here = unsigned(__cvta_generic_to_shared(exchange));
+  return rounds;
+}
+
+// The same place in another block of the cluster.
+__device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
+  asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(block));
+  return address;
+}
+
+// Barriers are ready in the whole cluster before anybody sends: arrive early, wait late. The fence
+// is what releases them.
+__device__ __forceinline__ Rounds open_rounds(unsigned first, unsigned lane) {
+  Rounds rounds = own_rounds(lane);
+  const unsigned barrier = rounds.here + kPartialBytes;
   if (threadIdx.x == 0) {
     for (unsigned i = 0; i < 2; ++i)
-      asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(shared_address(&arrived[i])) : "memory");
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(barrier + i * 8) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncwarp();
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  const unsigned block = lane < kCluster ? lane : 0;
+  rounds.sends = lane < kCluster;
+  rounds.to = address_in(block, rounds.here) + first * unsigned(sizeof(Real));
+  rounds.barrier = address_in(block, barrier);
+  return rounds;
 }
 
 __device__ __forceinline__ void join_rounds() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Lane c sends the mailbox's share to block c of the cluster.
-__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
-                                             unsigned lane, Real value) {
-  if (lane >= kCluster) return;
+// Lane c sends the share of the warp's v-th mailbox to block c of the cluster.
+__device__ __forceinline__ void send_partial(const Rounds &rounds, unsigned share, unsigned v,
+                                             unsigned exists, Real value) {
   asm volatile("{\n"
-               "  .reg .b32 slot, barrier;\n"
-               "  mapa.shared::cluster.u32 slot, %0, %2;\n"
-               "  mapa.shared::cluster.u32 barrier, %1, %2;\n"
-               "  st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [slot], %3, [barrier];\n"
+               "  .reg .pred sends;\n"
+               "  setp.ne.u32 sends, %3, 0;\n"
+               "  @sends st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];\n"
                "}"
                :
-               : "r"(shared_address(&partial[round % 2][share][mailbox])),
-                 "r"(shared_address(&arrived[round % 2])), "r"(lane),
-                 "r"(__float_as_uint(value))
+               : "r"(rounds.to + offset_of(rounds, share, v)), "r"(__float_as_uint(value)),
+                 "r"(rounds.barrier + rounds.number % 2 * 8), "r"(rounds.sends & exists)
                : "memory");
 }
 
-__device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
-  const unsigned barrier = shared_address(&arrived[round % 2]);
+__device__ __forceinline__ void wait_partials(const Rounds &rounds, unsigned shares) {
+  const unsigned barrier = rounds.here + kPartialBytes + rounds.number % 2 * 8;
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :
                  : "r"(barrier), "r"(unsigned(shares * kRowMailboxes * sizeof(Real)))
                  : "memory");
-  unsigned complete = 0;
-  while (!complete)
+  unsigned waits;
+  do
     asm volatile("{\n"
                  "  .reg .pred complete;\n"
                  "  mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 complete, [%1], %2;\n"
-                 "  selp.b32 %0, 1, 0, complete;\n"
+                 "  selp.b32 %0, 0, 1, complete;\n"
                  "}"
-                 : "=r"(complete)
-                 : "r"(barrier), "r"(round / 2 % 2)
+                 : "=r"(waits)
+                 : "r"(barrier), "r"(rounds.number / 2 % 2)
                  : "memory");
+  while (any_lane(waits));
 }
 
-// Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
-__device__ __forceinline__ void tell_sum(unsigned round, unsigned first, unsigned lane,
-                                         Real (&part)[kVectors]) {
-  for (unsigned v = 0; v < kVectors; ++v) {
+// Adds up what the lanes have of each of this warp's mailboxes.
+__device__ __forceinline__ void add_lanes(Real (&part)[kVectors]) {
+  for (unsigned v = 0; v < kVectors; ++v)
     for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
-    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
-  }
 }
 
-__device__ __forceinline__ Real total_sum(unsigned round) {
-  Real total = partial[round % 2][0][0];
-  for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = total + partial[round % 2][0][mailbox];
+// Tells the row the sums over this warp's mailboxes, `first` and on.
+__device__ __forceinline__ void tell_sum(const Rounds &rounds, unsigned first, Real (&part)[kVectors]) {
+  add_lanes(part);
+  for (unsigned v = 0; v < kVectors; ++v) send_partial(rounds, 0, v, 1, part[v]);
+}
+
+__device__ __forceinline__ void load_sums(const Rounds &rounds, Real (&part)[kPartials]) {
+  for (unsigned mailbox = 0; mailbox < kRowMailboxes; mailbox += 4)
+    load_partials(rounds, 0, mailbox, &part[mailbox]);
+  for (unsigned mailbox = kRowMailboxes; mailbox < kPartials; ++mailbox) part[mailbox] = 0;
+}
+
+// Four mailboxes by four, so that few additions wait for another.
+__device__ __forceinline__ Real add_sums(const Real (&part)[kPartials]) {
+  Real total = 0;
+  for (unsigned i = 0; i < kPartials; i += 4) {
+    const Real four = (part[i] + part[i + 1]) + (part[i + 2] + part[i + 3]);
+    total = i == 0 ? four : total + four;
+  }
   return total;
+}
+
+__device__ __forceinline__ Real total_sum(const Rounds &rounds) {
+  Real part[kPartials];
+  load_sums(rounds, part);
+  return add_sums(part);
 }
 
 // One use of one mailbox by one lane: every address, as far as it is known without the epoch.
@@ -496,11 +622,12 @@ __device__ __forceinline__ Turn locate_turn(const Arguments &call, unsigned mail
   return turn;
 }
 
-// The epoch and the input do not depend on each other: both loads are under way together.
+// The input first: the compiler makes addresses of the epoch as soon as it has asked for it, and waits.
 __device__ __forceinline__ void load(const Arguments &call, Turn &turn) {
+  turn.mine = {};
+  if (turn.place.active) turn.mine = load_place(call, turn.place);
   turn.uses = load_word(turn.epoch);
-  turn.mine = empty_vector();
-  if (turn.place.active) turn.mine = without_sentinel(load_place(call, turn.place));
+  turn.mine = without_sentinel(turn.mine);
 }
 
 // The own vector to all peers.
@@ -518,14 +645,14 @@ __device__ __forceinline__ void send(const Arguments &call, Turn &turn, unsigned
 }
 
 // Waits for the vectors of all peers. All sources that are missing are asked in one round; the own
-// vector never travelled.
+// vector never travelled, and idle lanes ask for nothing.
 __device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
                                        Vector (&from)[kWorld]) {
   unsigned missing[kWorld];  // 1: nothing from that rank yet
   from[0] = call.rank == 0 ? turn.mine : empty_vector();
-  missing[0] = call.rank != 0;
+  missing[0] = turn.place.active && call.rank != 0;
   from[1] = call.rank == 1 ? turn.mine : empty_vector();
-  missing[1] = call.rank != 1;
+  missing[1] = turn.place.active && call.rank != 1;
   bool waiting = true;
   Patience patience;
   do {
@@ -533,12 +660,13 @@ __device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
       waiting = false;
       peek_if(missing[0], turn.slots + 0 * kMailboxBytes, from[0]);
       peek_if(missing[1], turn.slots + 1 * kMailboxBytes, from[1]);
-      missing[0] = is_empty(from[0]);
+      missing[0] &= is_empty(from[0]);
       waiting |= missing[0] != 0;
-      missing[1] = is_empty(from[1]);
+      missing[1] &= is_empty(from[1]);
       waiting |= missing[1] != 0;
+      waiting = any_lane(waiting);
     }
-  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, missing));
+  } while (waiting && !any_lane(patience.is_over(call, turn.mailbox, turn.uses, mask_of(missing))));
 }
 
 // In fp32, in the order of the ranks: every rank gets the same bits.
@@ -566,20 +694,28 @@ __device__ __forceinline__ void clear(const Arguments &call, const Turn &turn) {
   if (call.rank != 1) store_words(turn.slots + 1 * kMailboxBytes, empty_vector());
 }
 
-__device__ __forceinline__ void settle(Turn &turn, unsigned &low) {
-  settle(turn.place.input, low);
-  settle(turn.place.output, low);
-  settle(turn.epoch, low);
-  settle(turn.slots, low);
-  settle(turn.to[0], low);
-  settle(turn.to[1], low);
+__device__ __forceinline__ void settle(Turn &turn, unsigned &top) {
+  settle(turn.place, top);
+  settle(turn.epoch, top);
+  settle(turn.slots, top);
+  settle(turn.to[0], top);
+  settle(turn.to[1], top);
+}
+
+// Finds this warp's mailboxes of a row.
+__device__ __forceinline__ void locate(const Arguments &call, unsigned row, unsigned first, unsigned lane,
+                                       Turn (&turn)[kVectors]) {
+  for (unsigned v = 0; v < kVectors; ++v) {
+    turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
+  }
 }
 
 // A row: its mailboxes are shared out over the warps of the cluster, `first` and on for this one.
 __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVectors], unsigned first,
-                                      unsigned lane, unsigned &round) {
-  [[maybe_unused]] const unsigned long long row = turn[0].place.row;
+                                      unsigned lane, Rounds &rounds) {
+  [[maybe_unused]] const Place &here = turn[0].place;
   for (unsigned v = 0; v < kVectors; ++v) load(call, turn[v]);
+  for (unsigned v = 0; v < kVectors; ++v) send(call, turn[v], lane);
   Words_bf16 residual_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
@@ -591,12 +727,11 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       weight_words[v] = load_vector<2, kVectorElements * 2 / 4>(
           call.weight + turn[v].place.vector * kVectorElements * 2, call.vectors);
   const float eps = call.eps;
-  for (unsigned v = 0; v < kVectors; ++v)
-    send(call, turn[v], lane);
+  if (rounds.number == 0) join_rounds();
 
   float value[kVectors][kVectorElements] = {};
   for (unsigned v = 0; v < kVectors; ++v) {
-    if (turn[v].place.active) collect(call, turn[v], value[v]);
+    collect(call, turn[v], value[v]);
     as_dtype(value[v]);
   }
 
@@ -622,7 +757,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       for (unsigned i = 0; i < kVectorElements; ++i) part = multiply_add(x[i], x[i], part);
       squares_share[v] = turn[v].place.active ? part : 0;
     }
-    tell_sum(round, first, lane, squares_share);
+    tell_sum(rounds, first, squares_share);
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
@@ -630,9 +765,11 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       unpack_bf16(weight_words[v], weight);
       for (unsigned i = 0; i < kVectorElements; ++i) x[i] = x[i] * weight[i];
     }
-    wait_partials(round, 1);
-    const Real squares = total_sum(round);
-    ++round;
+    for (unsigned v = 0; v < kVectors; ++v)
+      if (turn[v].place.active) clear(call, turn[v]);
+    wait_partials(rounds, 1);
+    const Real squares = total_sum(rounds);
+    ++rounds.number;
     const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
     for (unsigned v = 0; v < kVectors; ++v) {
       for (unsigned i = 0; i < kVectorElements; ++i) value[v][i] = value[v][i] * scale;
@@ -642,8 +779,6 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active) store_place(call, turn[v].place, pack_bf16(value[v]));
-  for (unsigned v = 0; v < kVectors; ++v)
-    if (turn[v].place.active) clear(call, turn[v]);
 }
 
 extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
@@ -652,19 +787,17 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster
   const unsigned first = warp * kVectors;
   unsigned row = blockIdx.x / kCluster;
-  unsigned round = 0;
-  open_rounds();
+  Rounds rounds = open_rounds(first, lane);
 
   // What can be computed is, while the grid before this one still runs.
   Turn turn[kVectors];
-  for (unsigned v = 0; v < kVectors; ++v)
-    turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
-  unsigned low = 0;
-  for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], low);
-  if (low & 1) return;  // never: see settle
+  locate(call, row, first, lane, turn);
+  unsigned top = 0;
+  for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], top);
+  settle(rounds, top);
+  if (int(top) < 0) return;  // never: see settle
   wait_for_previous_grid();  // before any access to memory
   allow_next_grid();
-  join_rounds();
 
-  serve(call, turn, first, lane, round);
+  serve(call, turn, first, lane, rounds);
 }

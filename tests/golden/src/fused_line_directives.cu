@@ -26,22 +26,22 @@
 #line 32 "templates/parts/banner.cuh.in"
 //
 // Made again by: lampar render plan.json ar_oneshot_w2_fp8_token_bf16_h2944_sm_90_r24
-#line 33 "templates/parts/head.cuh.in"
+#line 43 "templates/parts/head.cuh.in"
 
-#line 35 "templates/parts/head.cuh.in"
+#line 45 "templates/parts/head.cuh.in"
 constexpr unsigned kWorld = 2;  // ranks
-#line 37 "templates/parts/head.cuh.in"
+#line 47 "templates/parts/head.cuh.in"
 constexpr unsigned kWarps = 4;  // of a block
 constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // of 16 bytes
-#line 41 "templates/parts/head.cuh.in"
+#line 51 "templates/parts/head.cuh.in"
 constexpr unsigned kHidden = 2944;  // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
-#line 46 "templates/parts/head.cuh.in"
+#line 56 "templates/parts/head.cuh.in"
 constexpr unsigned kCluster = 3;  // blocks that share a row
 constexpr unsigned kVectors = 1;  // of a row that one lane has
-#line 49 "templates/parts/head.cuh.in"
+#line 59 "templates/parts/head.cuh.in"
 
 #line 2 "templates/parts/arguments.cuh.in"
 struct FaultRecord {
@@ -103,19 +103,42 @@ __device__ __forceinline__ void sync_warp() {
   asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
+#line 23 "templates/parts/ptx/grid.cuh.in"
+// Whether it is so in any lane of the warp. The lanes go on together, and the compiler knows it: shuffles
+// of lanes that may have parted are several times as slow.
+__device__ __forceinline__ bool any_lane(bool value) {
+  unsigned any;
+  asm volatile("{\n"
+               "  .reg .pred value;\n"
+               "  setp.ne.u32 value, %1, 0;\n"
+               "  vote.sync.any.pred value, value, 0xffffffff;\n"
+               "  selp.b32 %0, 1, 0, value;\n"
+               "}"
+               : "=r"(any)
+               : "r"(unsigned(value))
+               : "memory");
+  return any;
+}
+
+#line 40 "templates/parts/ptx/grid.cuh.in"
 // Makes the compiler compute an address here: it may not look behind this, and the result is needed
-// for the branch that follows. The low bits of all addresses are gathered; they are never odd.
+// for the branch that follows. The top bits of all addresses are gathered; no address has its highest.
 template <class T>
-__device__ __forceinline__ void settle(T *&address, unsigned &low) {
+__device__ __forceinline__ void settle(T *&address, unsigned &top) {
   asm volatile("" : "+l"(address));
   asm volatile("{\n"
+               "  .reg .b32 low;\n"
                "  .reg .b32 high;\n"
-               "  .reg .b32 bits;\n"
-               "  mov.b64 {bits, high}, %1;\n"
-               "  or.b32 %0, %0, bits;\n"
+               "  mov.b64 {low, high}, %1;\n"
+               "  or.b32 %0, %0, high;\n"
                "}"
-               : "+r"(low)
+               : "+r"(top)
                : "l"(address));
+}
+
+// An address of shared memory.
+__device__ __forceinline__ void settle(unsigned &address, unsigned &top) {
+  asm volatile("or.b32 %0, %0, %1;" : "+r"(top), "+r"(address));
 }
 
 #line 1 "templates/parts/ptx/memory.cuh.in"
@@ -227,27 +250,45 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
   for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
 }
 
-// The elements of one vector in the caller's memory; one by one where they are not aligned.
+// Moves the elements of a vector down by one, and puts one at its end.
+template <unsigned kBytes, unsigned kCount>
+__device__ __forceinline__ void push_element(Words<kCount> &v, unsigned element) {
+  if constexpr (kBytes == 4) {
+    for (unsigned i = 0; i + 1 < kCount; ++i) v.word[i] = v.word[i + 1];
+    v.word[kCount - 1] = element;
+  } else {
+    for (unsigned i = 0; i < kCount; ++i) {
+      const unsigned next = i + 1 < kCount ? v.word[i + 1] : element;
+      v.word[i] = v.word[i] >> kBytes * 8 | next << (32 - kBytes * 8);
+    }
+  }
+}
+
+// The elements of one vector in the caller's memory; one by one where they are not aligned. That is a
+// loop, which stays out of the way of those that are.
 template <unsigned kBytes, unsigned kCount>
 __device__ __forceinline__ Words<kCount> load_vector(const char *from, bool aligned) {
   if (aligned) return load_words<kCount>(from);
   Words<kCount> v = {};
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    v.word[i / 4] |= load_element<kBytes>(from + i) << i % 4 * 8;
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) push_element<kBytes>(v, load_element<kBytes>(from + i));
   return v;
 }
 
 template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ void store_vector(char *to, const Words<kCount> &v, bool aligned) {
+__device__ __forceinline__ void store_vector(char *to, Words<kCount> v, bool aligned) {
   if (aligned) {
     store_words(to, v);
     return;
   }
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    store_element<kBytes>(to + i, v.word[i / 4] >> i % 4 * 8);
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) {
+    store_element<kBytes>(to + i, v.word[0]);
+    push_element<kBytes>(v, 0);
+  }
 }
 
-#line 1 "templates/parts/row.cuh.in"
+#line 6 "templates/parts/row.cuh.in"
 // Where one lane's vector is. A row has its own mailboxes; the lanes past its end in the last of
 // them are idle.
 struct Place {
@@ -255,6 +296,11 @@ struct Place {
   unsigned vector;  // of the row
   const char *input;
   char *output;
+#line 14 "templates/parts/row.cuh.in"
+  char *quantized_to;
+#line 14 "templates/parts/row.cuh.in"
+  char *scale_to;
+#line 16 "templates/parts/row.cuh.in"
   bool active;
 };
 
@@ -266,8 +312,27 @@ __device__ __forceinline__ Place locate_place(const Arguments &call, unsigned ma
   const unsigned long long row = place.row * kElementBytes;
   place.input = call.input + row * call.input_stride + place.vector * sizeof(Vector);
   place.output = call.output + row * call.output_stride + place.vector * sizeof(Vector);
+#line 29 "templates/parts/row.cuh.in"
+  place.quantized_to = call.quantized + (place.row * call.quantized_stride +
+      place.vector * kVectorElements) * 1;
+#line 32 "templates/parts/row.cuh.in"
+  place.scale_to = nullptr;  // but in one lane of the row
+  if (place.vector == 0)
+    place.scale_to = call.scale + place.row * 4 *
+        (call.scale_stride > 0 ? call.scale_stride : 1);
+#line 38 "templates/parts/row.cuh.in"
   place.active = place.vector < kRowVectors;
   return place;
+}
+
+__device__ __forceinline__ void settle(Place &place, unsigned &top) {
+  settle(place.input, top);
+  settle(place.output, top);
+#line 46 "templates/parts/row.cuh.in"
+  settle(place.quantized_to, top);
+#line 46 "templates/parts/row.cuh.in"
+  settle(place.scale_to, top);
+#line 48 "templates/parts/row.cuh.in"
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
@@ -362,20 +427,25 @@ __device__ __forceinline__ void publish(unsigned *to, unsigned value) {
 // first lane of the device to give up writes down for whom it waited.
 constexpr unsigned kPatientRounds = 256;
 
+__device__ __forceinline__ unsigned mask_of(const unsigned (&missing)[kWorld]) {
+  unsigned mask = 0;
+  for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
+  return mask;
+}
+
 struct Patience {
   unsigned long long start = 0;
 
   __device__ __forceinline__ bool is_over(const Arguments &call, unsigned mailbox, unsigned epoch,
-                                          const unsigned (&missing)[kWorld]) {
+                                          unsigned missing) {
+    if (missing == 0) return false;  // it is other lanes that wait
     if (is_set(call.faulted)) return true;
     const unsigned long long now = clock_ns();
     if (start == 0) start = now;
     if (now - start < call.watchdog_ns) return false;
     if (!set_first(call.faulted)) return true;
-    unsigned mask = 0;
-    for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
     store_word(&call.fault->rank, call.rank);
-    store_word(&call.fault->missing, mask);
+    store_word(&call.fault->missing, missing);
     store_word(&call.fault->mailbox, mailbox);
     store_word(&call.fault->epoch, epoch);
     store_word(&call.fault->kernel, call.kernel);
@@ -394,28 +464,43 @@ __device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) {
 #line 10 "templates/parts/operands.cuh.in"
 }
 
-#line 15 "templates/parts/operands.cuh.in"
-__device__ __forceinline__ char *quantized_at(const Arguments &call, const Place &here) {
-  return call.quantized + (here.row * call.quantized_stride +
-      here.vector * kVectorElements) * 1;
-}
-
-#line 21 "templates/parts/operands.cuh.in"
+#line 20 "templates/parts/operands.cuh.in"
 template <unsigned kCount>
 __device__ __forceinline__ void store_quantized(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<1>(quantized_at(call, here), v, call.vectors);
+  if (here.active) store_vector<1>(here.quantized_to, v, call.vectors);
+}
+
+#line 28 "templates/parts/operands.cuh.in"
+__device__ __forceinline__ void store_scale(const Place &here,
+                                           float value) {
+  if (here.active && here.scale_to != nullptr)
+    store_element<4>(here.scale_to,
+                     __float_as_uint(value));
 }
 
 #line 1 "templates/parts/ptx/arithmetic.cuh.in"
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
 __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
 
+__device__ __forceinline__ float absolute(float a) { return fabsf(a); }
+
+__device__ __forceinline__ float multiply_add_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
+// To about 2^-23, of a number whose reciprocal is normal.
+__device__ __forceinline__ float reciprocal(float a) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
+  return result;
+}
+
 // A NaN does not count.
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
 
-#line 12 "templates/parts/ptx/arithmetic.cuh.in"
-__device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) { return __fmaf_rn(a, b, c); }
+#line 23 "templates/parts/ptx/arithmetic.cuh.in"
+__device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) {
+  return multiply_add_f32(a, b, c);
+}
 
 // The processor's own approximation, to about 2^-23: the result is rounded to 16 bits.
 __device__ __forceinline__ Real inverse_sqrt(Real value) {
@@ -423,22 +508,47 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
   asm("rsqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
-#line 21 "templates/parts/ptx/arithmetic.cuh.in"
+#line 34 "templates/parts/ptx/arithmetic.cuh.in"
 
 #line 1 "templates/parts/magnitude.cuh.in"
 // The largest magnitude; NaNs do not count.
 __device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
-  float largest[kVectorElements];
-  for (unsigned i = 0; i < kVectorElements; ++i)
-    largest[i] = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
-  for (unsigned half = kVectorElements / 2; half > 0; half /= 2)
+  constexpr unsigned kHalf = kVectorElements / 2;
+  float largest[kHalf];
+  for (unsigned i = 0; i < kHalf; ++i) largest[i] = larger(absolute(x[i]), absolute(x[i + kHalf]));
+  for (unsigned half = kHalf / 2; half > 0; half /= 2)
     for (unsigned i = 0; i < half; ++i) largest[i] = larger(largest[i], largest[i + half]);
   return larger(largest[0], 0);
 }
 
-#line 2 "templates/parts/ptx/reduce.cuh.in"
+#line 1 "templates/parts/scaling.cuh.in"
+// What takes a row or a group whose largest magnitude is `peak` onto a format that ends at `limit`, and
+// what takes it back. A peak counts as the least of which both are normal numbers: a row of zeros, or
+// of little more, stays finite.
+constexpr float kLeast = 0x1p-126f;  // of the scale
+struct Scaling {
+  float inverse;  // limit / peak
+  float scale;    // peak / limit
+};
+
+// Both to nearest even, as a division has them, but without a division's branches: a reciprocal that may
+// be two units off, and corrections. It was tried with every peak there is. `larger` drops the NaNs
+// that infinity makes on the way.
+__device__ __forceinline__ Scaling scaling_of(float peak, float limit) {
+  peak = larger(peak, limit * kLeast);
+  const float part = peak * 0x1p-4f;  // its reciprocal is a normal number, whatever the peak
+  const float limit_part = limit * 0x1p-4f;
+  const float rough = reciprocal(part);
+  const float near = multiply_add_f32(multiply_add_f32(-part, rough, 1), rough, rough);
+  const float inverse = limit_part * near, scale = peak * (1 / limit);
+  const float rest = larger(multiply_add_f32(-limit, scale, peak), -0x1p127f);
+  return {larger(multiply_add_f32(multiply_add_f32(-part, inverse, limit_part), near, inverse), 0),
+          multiply_add_f32(rest, 1 / limit, scale)};
+}
+
+#line 3 "templates/parts/ptx/reduce.cuh.in"
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
-// the row's mailboxes in ascending order. The same for every geometry, and so are the bits.
+// the row's mailboxes in a fixed order. The same for every geometry, and so are the bits.
 __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
   return __shfl_xor_sync(0xffffffff, value, lane_mask);
 }
@@ -452,89 +562,159 @@ __device__ __forceinline__ float warp_max(float value) {
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-__shared__ alignas(16) Real partial[2][1][kPartials];
-#line 19 "templates/parts/ptx/reduce.cuh.in"
-__shared__ unsigned long long arrived[2];  // barriers that count the bytes of a round
+constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
+constexpr unsigned kPartialBytes = 2 * kShares * kPartials * sizeof(Real);
+#line 21 "templates/parts/ptx/reduce.cuh.in"
+// Behind them two barriers, which count the bytes of a round.
+__shared__ alignas(16) char exchange[kPartialBytes + 2 * 8];
+#line 26 "templates/parts/ptx/reduce.cuh.in"
 
-__device__ __forceinline__ unsigned shared_address(const void *of) {
-  return unsigned(__cvta_generic_to_shared(of));
+// A thread's part in the rounds. Addresses of shared memory, of round 0: to make them takes a while, so
+// it is done before the kernel waits for anything.
+struct Rounds {
+  unsigned number;  // of rounds so far
+  unsigned sends;   // 1: this lane sends
+  unsigned here;    // the exchange of this block
+  unsigned to;      // where the share of the warp's first mailbox is sent
+#line 35 "templates/parts/ptx/reduce.cuh.in"
+  unsigned lanes;  // here, of the mailbox that has this lane's number, or the last
+#line 38 "templates/parts/ptx/reduce.cuh.in"
+  unsigned barrier;  // of who gets it
+#line 40 "templates/parts/ptx/reduce.cuh.in"
+};
+
+__device__ __forceinline__ void settle(Rounds &rounds, unsigned &top) {
+  settle(rounds.here, top);
+  settle(rounds.to, top);
+#line 46 "templates/parts/ptx/reduce.cuh.in"
+  settle(rounds.lanes, top);
+#line 49 "templates/parts/ptx/reduce.cuh.in"
+  settle(rounds.barrier, top);
+#line 51 "templates/parts/ptx/reduce.cuh.in"
 }
 
-// Barriers are ready in the whole cluster before anybody sends: arrive early, wait late.
-__device__ __forceinline__ void open_rounds() {
+__device__ __forceinline__ unsigned offset_of(const Rounds &rounds, unsigned share, unsigned mailbox) {
+  return ((rounds.number % 2 * kShares + share) * kPartials + mailbox) * unsigned(sizeof(Real));
+}
+
+#line 58 "templates/parts/ptx/reduce.cuh.in"
+// The shares of the mailboxes from `mailbox` on, a lane each.
+__device__ __forceinline__ float load_partial(const Rounds &rounds, unsigned share, unsigned mailbox) {
+  Real value;
+  asm volatile("ld.shared.f32 %0, [%1];"
+               : "=f"(value)
+               : "r"(rounds.lanes + offset_of(rounds, share, mailbox))
+               : "memory");
+  return float(value);
+}
+
+#line 69 "templates/parts/ptx/reduce.cuh.in"
+// Those of four mailboxes, by all lanes.
+__device__ __forceinline__ void load_partials(const Rounds &rounds, unsigned share, unsigned mailbox,
+                                              Real *value) {
+  const unsigned from = rounds.here + offset_of(rounds, share, mailbox);
+#line 80 "templates/parts/ptx/reduce.cuh.in"
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
+               : "r"(from)
+               : "memory");
+#line 85 "templates/parts/ptx/reduce.cuh.in"
+}
+
+// What of it does not depend on where the others are.
+__device__ __forceinline__ Rounds own_rounds(unsigned lane) {
+  Rounds rounds = {};
+  rounds.here = unsigned(__cvta_generic_to_shared(exchange));
+#line 92 "templates/parts/ptx/reduce.cuh.in"
+  rounds.lanes = rounds.here + (lane < kRowMailboxes ? lane : kRowMailboxes - 1) * unsigned(sizeof(Real));
+#line 94 "templates/parts/ptx/reduce.cuh.in"
+  return rounds;
+}
+
+#line 4 "templates/parts/ptx/cluster.cuh.in"
+// The same place in another block of the cluster.
+__device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
+  asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(block));
+  return address;
+}
+
+// Barriers are ready in the whole cluster before anybody sends: arrive early, wait late. The fence
+// is what releases them.
+__device__ __forceinline__ Rounds open_rounds(unsigned first, unsigned lane) {
+  Rounds rounds = own_rounds(lane);
+  const unsigned barrier = rounds.here + kPartialBytes;
   if (threadIdx.x == 0) {
     for (unsigned i = 0; i < 2; ++i)
-      asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(shared_address(&arrived[i])) : "memory");
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(barrier + i * 8) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncwarp();
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  const unsigned block = lane < kCluster ? lane : 0;
+  rounds.sends = lane < kCluster;
+  rounds.to = address_in(block, rounds.here) + first * unsigned(sizeof(Real));
+  rounds.barrier = address_in(block, barrier);
+  return rounds;
 }
 
 __device__ __forceinline__ void join_rounds() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Lane c sends the mailbox's share to block c of the cluster.
-__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
-                                             unsigned lane, Real value) {
-  if (lane >= kCluster) return;
+// Lane c sends the share of the warp's v-th mailbox to block c of the cluster.
+__device__ __forceinline__ void send_partial(const Rounds &rounds, unsigned share, unsigned v,
+                                             unsigned exists, Real value) {
   asm volatile("{\n"
-               "  .reg .b32 slot, barrier;\n"
-               "  mapa.shared::cluster.u32 slot, %0, %2;\n"
-               "  mapa.shared::cluster.u32 barrier, %1, %2;\n"
-               "  st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [slot], %3, [barrier];\n"
+               "  .reg .pred sends;\n"
+               "  setp.ne.u32 sends, %3, 0;\n"
+               "  @sends st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];\n"
                "}"
                :
-               : "r"(shared_address(&partial[round % 2][share][mailbox])),
-                 "r"(shared_address(&arrived[round % 2])), "r"(lane),
-                 "r"(__float_as_uint(value))
+               : "r"(rounds.to + offset_of(rounds, share, v)), "r"(__float_as_uint(value)),
+                 "r"(rounds.barrier + rounds.number % 2 * 8), "r"(rounds.sends & exists)
                : "memory");
 }
 
-__device__ __forceinline__ void wait_partials(unsigned round, unsigned shares) {
-  const unsigned barrier = shared_address(&arrived[round % 2]);
+__device__ __forceinline__ void wait_partials(const Rounds &rounds, unsigned shares) {
+  const unsigned barrier = rounds.here + kPartialBytes + rounds.number % 2 * 8;
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :
                  : "r"(barrier), "r"(unsigned(shares * kRowMailboxes * sizeof(Real)))
                  : "memory");
-  unsigned complete = 0;
-  while (!complete)
+  unsigned waits;
+  do
     asm volatile("{\n"
                  "  .reg .pred complete;\n"
                  "  mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 complete, [%1], %2;\n"
-                 "  selp.b32 %0, 1, 0, complete;\n"
+                 "  selp.b32 %0, 0, 1, complete;\n"
                  "}"
-                 : "=r"(complete)
-                 : "r"(barrier), "r"(round / 2 % 2)
+                 : "=r"(waits)
+                 : "r"(barrier), "r"(rounds.number / 2 % 2)
                  : "memory");
+  while (any_lane(waits));
 }
-#line 86 "templates/parts/ptx/reduce.cuh.in"
 
-#line 27 "templates/parts/rounds.cuh.in"
+#line 39 "templates/parts/rounds.cuh.in"
 // The largest is the same in any order: no butterfly, and a lane for each mailbox.
-__device__ __forceinline__ void tell_max(unsigned round, unsigned share, unsigned first,
-                                         unsigned lane, float (&part)[kVectors]) {
-  for (unsigned v = 0; v < kVectors; ++v) {
-    const float largest = warp_max(part[v]);
-    if (first + v < kRowMailboxes) send_partial(round, share, first + v, lane, largest);
+__device__ __forceinline__ void tell_max(const Rounds &rounds, unsigned first, float (&part)[kVectors]) {
+  for (unsigned v = 0; v < kVectors; ++v)
+    send_partial(rounds, 0, v, 1, warp_max(part[v]));
+}
+
+// Of this lane's mailboxes. To see one twice does no harm, and no lane goes a way of its own.
+__device__ __forceinline__ float load_max(const Rounds &rounds, unsigned share) {
+  float largest = load_partial(rounds, share, 0);
+  for (unsigned from = 32; from < kRowMailboxes; from += 32) {
+    const unsigned start = from + 32 <= kRowMailboxes ? from : kRowMailboxes - 32;
+    largest = larger(largest, load_partial(rounds, share, start));
   }
+  return largest;
 }
 
-__device__ __forceinline__ float total_max(unsigned round, unsigned share, unsigned lane) {
-  float largest = 0;
-  for (unsigned mailbox = lane; mailbox < kRowMailboxes; mailbox += 32)
-    largest = larger(largest, float(partial[round % 2][share][mailbox]));
-  return warp_max(largest);
+__device__ __forceinline__ float total_max(const Rounds &rounds) {
+  return warp_max(load_max(rounds, 0));
 }
-
-#line 1 "templates/parts/rows.cuh.in"
-__device__ __forceinline__ void store_row(char *to, unsigned long long stride, unsigned long long row,
-                                          float value) {
-  store_element<4>(to + row * (stride > 0 ? stride : 1) * 4, __float_as_uint(value));
-}
-#line 7 "templates/epilogues/fp8_token.cu.in"
 
 #line 18 "templates/parts/e4m3.cuh.in"
 __device__ __forceinline__ unsigned encode_e4m3x2(float low, float high) {
@@ -552,7 +732,7 @@ __device__ __forceinline__ Words<kVectorElements / 4> pack_e4m3(const float (&x)
                 encode_e4m3x2(x[4 * i + 2] * inverse, x[4 * i + 3] * inverse) << 16;
   return v;
 }
-#line 77 "templates/parts/head.cuh.in"
+#line 88 "templates/parts/head.cuh.in"
 
 #line 6 "templates/oneshot.cu.in"
 // One use of one mailbox by one lane: every address, as far as it is known without the epoch.
@@ -584,25 +764,26 @@ __device__ __forceinline__ Turn locate_turn(const Arguments &call, unsigned mail
   return turn;
 }
 
-// The epoch and the input do not depend on each other: both loads are under way together.
+// The input first: the compiler makes addresses of the epoch as soon as it has asked for it, and waits.
 __device__ __forceinline__ void load(const Arguments &call, Turn &turn) {
-#line 37 "templates/oneshot.cu.in"
+  turn.mine = {};
+  if (turn.place.active) turn.mine = load_place(call, turn.place);
+#line 39 "templates/oneshot.cu.in"
   turn.uses = load_word(turn.epoch);
-  turn.mine = empty_vector();
-  if (turn.place.active) turn.mine = without_sentinel(load_place(call, turn.place));
-#line 44 "templates/oneshot.cu.in"
+  turn.mine = without_sentinel(turn.mine);
+#line 42 "templates/oneshot.cu.in"
 }
 
-#line 47 "templates/oneshot.cu.in"
+#line 45 "templates/oneshot.cu.in"
 // The own vector to all peers.
 __device__ __forceinline__ void send(const Arguments &call, Turn &turn, unsigned lane) {
   const unsigned half = (turn.uses & 1) * kHalfBytes;
   if (turn.place.active) {
-#line 52 "templates/oneshot.cu.in"
+#line 50 "templates/oneshot.cu.in"
     if (call.rank != 0) push(turn.to[0] + half, turn.mine);
-#line 52 "templates/oneshot.cu.in"
+#line 50 "templates/oneshot.cu.in"
     if (call.rank != 1) push(turn.to[1] + half, turn.mine);
-#line 54 "templates/oneshot.cu.in"
+#line 52 "templates/oneshot.cu.in"
   }
   turn.slots += half;
 
@@ -613,106 +794,115 @@ __device__ __forceinline__ void send(const Arguments &call, Turn &turn, unsigned
 
 #line 1 "templates/parts/gather.cuh.in"
 // Waits for the vectors of all peers. All sources that are missing are asked in one round; the own
-// vector never travelled.
+// vector never travelled, and idle lanes ask for nothing.
 __device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
                                        Vector (&from)[kWorld]) {
   unsigned missing[kWorld];  // 1: nothing from that rank yet
 #line 7 "templates/parts/gather.cuh.in"
   from[0] = call.rank == 0 ? turn.mine : empty_vector();
-  missing[0] = call.rank != 0;
+  missing[0] = turn.place.active && call.rank != 0;
 #line 7 "templates/parts/gather.cuh.in"
   from[1] = call.rank == 1 ? turn.mine : empty_vector();
-  missing[1] = call.rank != 1;
-#line 10 "templates/parts/gather.cuh.in"
+  missing[1] = turn.place.active && call.rank != 1;
+#line 3 "templates/parts/wait.cuh.in"
   bool waiting = true;
-#line 12 "templates/parts/gather.cuh.in"
+#line 6 "templates/parts/wait.cuh.in"
   Patience patience;
   do {
     for (unsigned rounds = kPatientRounds; waiting && rounds > 0; --rounds) {
-#line 1 "templates/parts/round.cuh.in"
+#line 1 "templates/parts/ask_all.cuh.in"
       waiting = false;
-#line 3 "templates/parts/round.cuh.in"
+#line 3 "templates/parts/ask_all.cuh.in"
       peek_if(missing[0], turn.slots + 0 * kMailboxBytes, from[0]);
-#line 3 "templates/parts/round.cuh.in"
+#line 3 "templates/parts/ask_all.cuh.in"
       peek_if(missing[1], turn.slots + 1 * kMailboxBytes, from[1]);
-#line 6 "templates/parts/round.cuh.in"
-      missing[0] = is_empty(from[0]);
+#line 6 "templates/parts/ask_all.cuh.in"
+      missing[0] &= is_empty(from[0]);
       waiting |= missing[0] != 0;
-#line 6 "templates/parts/round.cuh.in"
-      missing[1] = is_empty(from[1]);
+#line 6 "templates/parts/ask_all.cuh.in"
+      missing[1] &= is_empty(from[1]);
       waiting |= missing[1] != 0;
-#line 16 "templates/parts/gather.cuh.in"
+#line 11 "templates/parts/wait.cuh.in"
+      waiting = any_lane(waiting);
+#line 13 "templates/parts/wait.cuh.in"
     }
-  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, missing));
-#line 23 "templates/parts/gather.cuh.in"
+  } while (waiting && !any_lane(patience.is_over(call, turn.mailbox, turn.uses, mask_of(missing))));
+#line 11 "templates/parts/gather.cuh.in"
 }
 
 // In fp32, in the order of the ranks: every rank gets the same bits.
 __device__ __forceinline__ void add_all(const Vector (&from)[kWorld], float (&sum)[kVectorElements]) {
   float next[kVectorElements];
   unpack_bf16(from[0], sum);
-#line 30 "templates/parts/gather.cuh.in"
+#line 18 "templates/parts/gather.cuh.in"
   unpack_bf16(from[1], next);
   add(sum, next);
-#line 33 "templates/parts/gather.cuh.in"
+#line 21 "templates/parts/gather.cuh.in"
 }
-#line 65 "templates/oneshot.cu.in"
+#line 63 "templates/oneshot.cu.in"
 
-#line 67 "templates/oneshot.cu.in"
+#line 65 "templates/oneshot.cu.in"
 // The sum over the ranks.
 __device__ __forceinline__ void collect(const Arguments &call, const Turn &turn,
                                         float (&sum)[kVectorElements]) {
-#line 71 "templates/oneshot.cu.in"
+#line 69 "templates/oneshot.cu.in"
   Vector from[kWorld];
   gather(call, turn, from);
 
   add_all(from, sum);
-#line 78 "templates/oneshot.cu.in"
+#line 76 "templates/oneshot.cu.in"
 }
 
-#line 81 "templates/oneshot.cu.in"
+#line 79 "templates/oneshot.cu.in"
 // What was read is made empty again, for the use after the next. Nobody writes here before this
 // kernel has ended: a peer's push of that use follows my push of the next, which follows this
 // kernel.
 __device__ __forceinline__ void clear(const Arguments &call, const Turn &turn) {
-#line 86 "templates/oneshot.cu.in"
+#line 84 "templates/oneshot.cu.in"
   if (call.rank != 0) store_words(turn.slots + 0 * kMailboxBytes, empty_vector());
-#line 86 "templates/oneshot.cu.in"
+#line 84 "templates/oneshot.cu.in"
   if (call.rank != 1) store_words(turn.slots + 1 * kMailboxBytes, empty_vector());
-#line 88 "templates/oneshot.cu.in"
+#line 86 "templates/oneshot.cu.in"
 }
 
-__device__ __forceinline__ void settle(Turn &turn, unsigned &low) {
-  settle(turn.place.input, low);
-  settle(turn.place.output, low);
-  settle(turn.epoch, low);
-  settle(turn.slots, low);
-#line 96 "templates/oneshot.cu.in"
-  settle(turn.to[0], low);
-#line 96 "templates/oneshot.cu.in"
-  settle(turn.to[1], low);
-#line 98 "templates/oneshot.cu.in"
+__device__ __forceinline__ void settle(Turn &turn, unsigned &top) {
+  settle(turn.place, top);
+  settle(turn.epoch, top);
+  settle(turn.slots, top);
+#line 93 "templates/oneshot.cu.in"
+  settle(turn.to[0], top);
+#line 93 "templates/oneshot.cu.in"
+  settle(turn.to[1], top);
+#line 95 "templates/oneshot.cu.in"
 }
 
 #line 3 "templates/parts/row_kernel.cuh.in"
+// Finds this warp's mailboxes of a row.
+__device__ __forceinline__ void locate(const Arguments &call, unsigned row, unsigned first, unsigned lane,
+                                       Turn (&turn)[kVectors]) {
+  for (unsigned v = 0; v < kVectors; ++v) {
+    turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
+#line 11 "templates/parts/row_kernel.cuh.in"
+  }
+}
+
 // A row: its mailboxes are shared out over the warps of the cluster, `first` and on for this one.
 __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVectors], unsigned first,
-                                      unsigned lane, unsigned &round) {
-  [[maybe_unused]] const unsigned long long row = turn[0].place.row;
-#line 13 "templates/parts/row_kernel.cuh.in"
+                                      unsigned lane, Rounds &rounds) {
+  [[maybe_unused]] const Place &here = turn[0].place;
   for (unsigned v = 0; v < kVectors; ++v) load(call, turn[v]);
-#line 21 "templates/parts/row_kernel.cuh.in"
-  for (unsigned v = 0; v < kVectors; ++v)
-#line 25 "templates/parts/row_kernel.cuh.in"
-    send(call, turn[v], lane);
-#line 28 "templates/parts/row_kernel.cuh.in"
+#line 20 "templates/parts/row_kernel.cuh.in"
+  for (unsigned v = 0; v < kVectors; ++v) send(call, turn[v], lane);
+#line 29 "templates/parts/row_kernel.cuh.in"
+  if (rounds.number == 0) join_rounds();
+#line 31 "templates/parts/row_kernel.cuh.in"
 
   float value[kVectors][kVectorElements] = {};
   for (unsigned v = 0; v < kVectors; ++v) {
-    if (turn[v].place.active) collect(call, turn[v], value[v]);
+    collect(call, turn[v], value[v]);
     as_dtype(value[v]);
   }
-#line 39 "templates/parts/row_kernel.cuh.in"
+#line 44 "templates/parts/row_kernel.cuh.in"
 
   // fp8_token: e4m3(x * (448 / max|x|)), with scale = max|x| / 448 for each row
   {
@@ -726,32 +916,31 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
 #line 11 "templates/parts/tell.cuh.in"
       peak_share[v] = turn[v].place.active ? part : 0;
     }
-#line 16 "templates/parts/tell.cuh.in"
-    tell_max(round, 0, first, lane, peak_share);
-#line 13 "templates/parts/total.cuh.in"
-    wait_partials(round, 1);
-    const float peak = total_max(round, 0, lane);
-#line 16 "templates/parts/total.cuh.in"
-    ++round;
-#line 11 "templates/epilogues/fp8_token.cu.in"
-    const float inverse = peak > 0 ? divide(448.0f, peak) : 0.0f;
-#line 53 "templates/parts/row_kernel.cuh.in"
+#line 18 "templates/parts/tell.cuh.in"
+    tell_max(rounds, first, peak_share);
+#line 1 "templates/parts/clear.cuh.in"
+    for (unsigned v = 0; v < kVectors; ++v)
+      if (turn[v].place.active) clear(call, turn[v]);
+#line 11 "templates/parts/total.cuh.in"
+    wait_partials(rounds, 1);
+#line 17 "templates/parts/total.cuh.in"
+    const float peak = total_max(rounds);
+#line 19 "templates/parts/total.cuh.in"
+    ++rounds.number;
+#line 9 "templates/epilogues/fp8_token.cu.in"
+    const Scaling scaling = scaling_of(peak, 448);
+    store_scale(here, scaling.scale);
+#line 58 "templates/parts/row_kernel.cuh.in"
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
-#line 13 "templates/epilogues/fp8_token.cu.in"
-      store_quantized(call, here, pack_e4m3(x, inverse));
-#line 58 "templates/parts/row_kernel.cuh.in"
+#line 12 "templates/epilogues/fp8_token.cu.in"
+      store_quantized(call, here, pack_e4m3(x, scaling.inverse));
+#line 63 "templates/parts/row_kernel.cuh.in"
     }
-#line 15 "templates/epilogues/fp8_token.cu.in"
-    if (first == 0 && lane == 0)
-      store_row(call.scale, call.scale_stride, row, divide(peak, 448.0f));
-#line 66 "templates/parts/row_kernel.cuh.in"
+#line 71 "templates/parts/row_kernel.cuh.in"
   }
-#line 74 "templates/parts/row_kernel.cuh.in"
-  for (unsigned v = 0; v < kVectors; ++v)
-    if (turn[v].place.active) clear(call, turn[v]);
-#line 77 "templates/parts/row_kernel.cuh.in"
+#line 81 "templates/parts/row_kernel.cuh.in"
 }
 
 extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
@@ -760,28 +949,26 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster
   const unsigned first = warp * kVectors;
   unsigned row = blockIdx.x / kCluster;
-  unsigned round = 0;
-#line 87 "templates/parts/row_kernel.cuh.in"
-  open_rounds();
-#line 89 "templates/parts/row_kernel.cuh.in"
+#line 90 "templates/parts/row_kernel.cuh.in"
+  Rounds rounds = open_rounds(first, lane);
+#line 92 "templates/parts/row_kernel.cuh.in"
 
   // What can be computed is, while the grid before this one still runs.
   Turn turn[kVectors];
-  for (unsigned v = 0; v < kVectors; ++v)
-    turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
-#line 95 "templates/parts/row_kernel.cuh.in"
-  unsigned low = 0;
-  for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], low);
-  if (low & 1) return;  // never: see settle
-#line 99 "templates/parts/row_kernel.cuh.in"
-  wait_for_previous_grid();  // before any access to memory
+  locate(call, row, first, lane, turn);
+  unsigned top = 0;
+#line 98 "templates/parts/row_kernel.cuh.in"
+  for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], top);
 #line 101 "templates/parts/row_kernel.cuh.in"
-  allow_next_grid();
-#line 104 "templates/parts/row_kernel.cuh.in"
-  join_rounds();
+  settle(rounds, top);
+#line 103 "templates/parts/row_kernel.cuh.in"
+  if (int(top) < 0) return;  // never: see settle
+  wait_for_previous_grid();  // before any access to memory
 #line 106 "templates/parts/row_kernel.cuh.in"
+  allow_next_grid();
+#line 108 "templates/parts/row_kernel.cuh.in"
 
-#line 116 "templates/parts/row_kernel.cuh.in"
-  serve(call, turn, first, lane, round);
-#line 118 "templates/parts/row_kernel.cuh.in"
+#line 117 "templates/parts/row_kernel.cuh.in"
+  serve(call, turn, first, lane, rounds);
+#line 119 "templates/parts/row_kernel.cuh.in"
 }

@@ -79,19 +79,40 @@ __device__ __forceinline__ void sync_warp() {
   asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
+// Whether it is so in any lane of the warp. The lanes go on together, and the compiler knows it: shuffles
+// of lanes that may have parted are several times as slow.
+__device__ __forceinline__ bool any_lane(bool value) {
+  unsigned any;
+  asm volatile("{\n"
+               "  .reg .pred value;\n"
+               "  setp.ne.u32 value, %1, 0;\n"
+               "  vote.sync.any.pred value, value, 0xffffffff;\n"
+               "  selp.b32 %0, 1, 0, value;\n"
+               "}"
+               : "=r"(any)
+               : "r"(unsigned(value))
+               : "memory");
+  return any;
+}
+
 // Makes the compiler compute an address here: it may not look behind this, and the result is needed
-// for the branch that follows. The low bits of all addresses are gathered; they are never odd.
+// for the branch that follows. The top bits of all addresses are gathered; no address has its highest.
 template <class T>
-__device__ __forceinline__ void settle(T *&address, unsigned &low) {
+__device__ __forceinline__ void settle(T *&address, unsigned &top) {
   asm volatile("" : "+l"(address));
   asm volatile("{\n"
+               "  .reg .b32 low;\n"
                "  .reg .b32 high;\n"
-               "  .reg .b32 bits;\n"
-               "  mov.b64 {bits, high}, %1;\n"
-               "  or.b32 %0, %0, bits;\n"
+               "  mov.b64 {low, high}, %1;\n"
+               "  or.b32 %0, %0, high;\n"
                "}"
-               : "+r"(low)
+               : "+r"(top)
                : "l"(address));
+}
+
+// An address of shared memory.
+__device__ __forceinline__ void settle(unsigned &address, unsigned &top) {
+  asm volatile("or.b32 %0, %0, %1;" : "+r"(top), "+r"(address));
 }
 
 // The caller's memory, the own epochs and the own mailboxes: ordinary accesses to global memory.
@@ -207,24 +228,42 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
   for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
 }
 
-// The elements of one vector in the caller's memory; one by one where they are not aligned.
+// Moves the elements of a vector down by one, and puts one at its end.
+template <unsigned kBytes, unsigned kCount>
+__device__ __forceinline__ void push_element(Words<kCount> &v, unsigned element) {
+  if constexpr (kBytes == 4) {
+    for (unsigned i = 0; i + 1 < kCount; ++i) v.word[i] = v.word[i + 1];
+    v.word[kCount - 1] = element;
+  } else {
+    for (unsigned i = 0; i < kCount; ++i) {
+      const unsigned next = i + 1 < kCount ? v.word[i + 1] : element;
+      v.word[i] = v.word[i] >> kBytes * 8 | next << (32 - kBytes * 8);
+    }
+  }
+}
+
+// The elements of one vector in the caller's memory; one by one where they are not aligned. That is a
+// loop, which stays out of the way of those that are.
 template <unsigned kBytes, unsigned kCount>
 __device__ __forceinline__ Words<kCount> load_vector(const char *from, bool aligned) {
   if (aligned) return load_words<kCount>(from);
   Words<kCount> v = {};
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    v.word[i / 4] |= load_element<kBytes>(from + i) << i % 4 * 8;
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) push_element<kBytes>(v, load_element<kBytes>(from + i));
   return v;
 }
 
 template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ void store_vector(char *to, const Words<kCount> &v, bool aligned) {
+__device__ __forceinline__ void store_vector(char *to, Words<kCount> v, bool aligned) {
   if (aligned) {
     store_words(to, v);
     return;
   }
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    store_element<kBytes>(to + i, v.word[i / 4] >> i % 4 * 8);
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) {
+    store_element<kBytes>(to + i, v.word[0]);
+    push_element<kBytes>(v, 0);
+  }
 }
 
 // Where one lane's vector is. A row has its own mailboxes; the lanes past its end in the last of
@@ -234,6 +273,8 @@ struct Place {
   unsigned vector;  // of the row
   const char *input;
   char *output;
+  char *norm_to;
+  char *quantized_to;
   bool active;
 };
 
@@ -245,8 +286,19 @@ __device__ __forceinline__ Place locate_place(const Arguments &call, unsigned ma
   const unsigned long long row = place.row * kElementBytes;
   place.input = call.input + row * call.input_stride + place.vector * sizeof(Vector);
   place.output = call.output + row * call.output_stride + place.vector * sizeof(Vector);
+  place.norm_to = call.norm + (place.row * call.norm_stride +
+      place.vector * kVectorElements) * 2;
+  place.quantized_to = call.quantized + (place.row * call.quantized_stride +
+      place.vector * kVectorElements) * 1;
   place.active = place.vector < kRowVectors;
   return place;
+}
+
+__device__ __forceinline__ void settle(Place &place, unsigned &top) {
+  settle(place.input, top);
+  settle(place.output, top);
+  settle(place.norm_to, top);
+  settle(place.quantized_to, top);
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
@@ -337,20 +389,25 @@ __device__ __forceinline__ void publish(unsigned *to, unsigned value) {
 // first lane of the device to give up writes down for whom it waited.
 constexpr unsigned kPatientRounds = 256;
 
+__device__ __forceinline__ unsigned mask_of(const unsigned (&missing)[kWorld]) {
+  unsigned mask = 0;
+  for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
+  return mask;
+}
+
 struct Patience {
   unsigned long long start = 0;
 
   __device__ __forceinline__ bool is_over(const Arguments &call, unsigned mailbox, unsigned epoch,
-                                          const unsigned (&missing)[kWorld]) {
+                                          unsigned missing) {
+    if (missing == 0) return false;  // it is other lanes that wait
     if (is_set(call.faulted)) return true;
     const unsigned long long now = clock_ns();
     if (start == 0) start = now;
     if (now - start < call.watchdog_ns) return false;
     if (!set_first(call.faulted)) return true;
-    unsigned mask = 0;
-    for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
     store_word(&call.fault->rank, call.rank);
-    store_word(&call.fault->missing, mask);
+    store_word(&call.fault->missing, missing);
     store_word(&call.fault->mailbox, mailbox);
     store_word(&call.fault->epoch, epoch);
     store_word(&call.fault->kernel, call.kernel);
@@ -366,40 +423,43 @@ __device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) {
   unpack_bf16(pack_bf16(x), x);  // just as if it had been stored and loaded again
 }
 
-__device__ __forceinline__ char *residual_at(const Arguments &call, const Place &here) {
+__device__ __forceinline__ const char *residual_at(const Arguments &call, const Place &here) {
   return call.residual + (here.row * call.residual_stride +
-      here.vector * kVectorElements) * 2;
-}
-
-__device__ __forceinline__ char *norm_at(const Arguments &call, const Place &here) {
-  return call.norm + (here.row * call.norm_stride +
       here.vector * kVectorElements) * 2;
 }
 
 template <unsigned kCount>
 __device__ __forceinline__ void store_norm(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<2>(norm_at(call, here), v, call.vectors);
-}
-
-__device__ __forceinline__ char *quantized_at(const Arguments &call, const Place &here) {
-  return call.quantized + (here.row * call.quantized_stride +
-      here.vector * kVectorElements) * 1;
+  if (here.active) store_vector<2>(here.norm_to, v, call.vectors);
 }
 
 template <unsigned kCount>
 __device__ __forceinline__ void store_quantized(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<1>(quantized_at(call, here), v, call.vectors);
+  if (here.active) store_vector<1>(here.quantized_to, v, call.vectors);
 }
 
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
 __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
 
+__device__ __forceinline__ float absolute(float a) { return fabsf(a); }
+
+__device__ __forceinline__ float multiply_add_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
+// To about 2^-23, of a number whose reciprocal is normal.
+__device__ __forceinline__ float reciprocal(float a) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
+  return result;
+}
+
 // A NaN does not count.
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
 
-__device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) { return __fmaf_rn(a, b, c); }
+__device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) {
+  return multiply_add_f32(a, b, c);
+}
 
 // The processor's own approximation, to about 2^-23: the result is rounded to 16 bits.
 __device__ __forceinline__ Real inverse_sqrt(Real value) {
@@ -410,16 +470,40 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
 
 // The largest magnitude; NaNs do not count.
 __device__ __forceinline__ float magnitude(const float (&x)[kVectorElements]) {
-  float largest[kVectorElements];
-  for (unsigned i = 0; i < kVectorElements; ++i)
-    largest[i] = __uint_as_float(__float_as_uint(x[i]) & 0x7fffffff);
-  for (unsigned half = kVectorElements / 2; half > 0; half /= 2)
+  constexpr unsigned kHalf = kVectorElements / 2;
+  float largest[kHalf];
+  for (unsigned i = 0; i < kHalf; ++i) largest[i] = larger(absolute(x[i]), absolute(x[i + kHalf]));
+  for (unsigned half = kHalf / 2; half > 0; half /= 2)
     for (unsigned i = 0; i < half; ++i) largest[i] = larger(largest[i], largest[i + half]);
   return larger(largest[0], 0);
 }
 
+// What takes a row or a group whose largest magnitude is `peak` onto a format that ends at `limit`, and
+// what takes it back. A peak counts as the least of which both are normal numbers: a row of zeros, or
+// of little more, stays finite.
+constexpr float kLeast = 0x1p-126f;  // of the scale
+struct Scaling {
+  float inverse;  // limit / peak
+  float scale;    // peak / limit
+};
+
+// Both to nearest even, as a division has them, but without a division's branches: a reciprocal that may
+// be two units off, and corrections. It was tried with every peak there is. `larger` drops the NaNs
+// that infinity makes on the way.
+__device__ __forceinline__ Scaling scaling_of(float peak, float limit) {
+  peak = larger(peak, limit * kLeast);
+  const float part = peak * 0x1p-4f;  // its reciprocal is a normal number, whatever the peak
+  const float limit_part = limit * 0x1p-4f;
+  const float rough = reciprocal(part);
+  const float near = multiply_add_f32(multiply_add_f32(-part, rough, 1), rough, rough);
+  const float inverse = limit_part * near, scale = peak * (1 / limit);
+  const float rest = larger(multiply_add_f32(-limit, scale, peak), -0x1p127f);
+  return {larger(multiply_add_f32(multiply_add_f32(-part, inverse, limit_part), near, inverse), 0),
+          multiply_add_f32(rest, 1 / limit, scale)};
+}
+
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
-// the row's mailboxes in ascending order. The same for every geometry, and so are the bits.
+// the row's mailboxes in a fixed order. The same for every geometry, and so are the bits.
 __device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
   return __shfl_xor_sync(0xffffffff, value, lane_mask);
 }
@@ -433,31 +517,101 @@ __device__ __forceinline__ float warp_max(float value) {
 
 // Partial results by mailbox, twice: the next round may begin while the last is still being read.
 constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-__shared__ alignas(16) Real partial[2][1][kPartials];
-__device__ __forceinline__ void open_rounds() {}
+constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
+constexpr unsigned kPartialBytes = 2 * kShares * kPartials * sizeof(Real);
+__shared__ alignas(16) char exchange[kPartialBytes];
+
+// A thread's part in the rounds. Addresses of shared memory, of round 0: to make them takes a while, so
+// it is done before the kernel waits for anything.
+struct Rounds {
+  unsigned number;  // of rounds so far
+  unsigned sends;   // 1: this lane sends
+  unsigned here;    // the exchange of this block
+  unsigned to;      // where the share of the warp's first mailbox is sent
+};
+
+__device__ __forceinline__ void settle(Rounds &rounds, unsigned &top) {
+  settle(rounds.here, top);
+  settle(rounds.to, top);
+}
+
+__device__ __forceinline__ unsigned offset_of(const Rounds &rounds, unsigned share, unsigned mailbox) {
+  return ((rounds.number % 2 * kShares + share) * kPartials + mailbox) * unsigned(sizeof(Real));
+}
+
+// Those of four mailboxes, by all lanes.
+__device__ __forceinline__ void load_partials(const Rounds &rounds, unsigned share, unsigned mailbox,
+                                              Real *value) {
+  const unsigned from = rounds.here + offset_of(rounds, share, mailbox);
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
+               : "r"(from)
+               : "memory");
+}
+
+// What of it does not depend on where the others are.
+__device__ __forceinline__ Rounds own_rounds(unsigned lane) {
+  Rounds rounds = {};
+  rounds.here = unsigned(__cvta_generic_to_shared(exchange));
+  return rounds;
+}
+
+__device__ __forceinline__ Rounds open_rounds(unsigned first, unsigned lane) {
+  Rounds rounds = own_rounds(lane);
+  rounds.sends = lane == 0;
+  rounds.to = rounds.here + first * unsigned(sizeof(Real));
+  return rounds;
+}
+
 __device__ __forceinline__ void join_rounds() {}
 
-__device__ __forceinline__ void send_partial(unsigned round, unsigned share, unsigned mailbox,
-                                             unsigned lane, Real value) {
-  if (lane == 0) partial[round % 2][share][mailbox] = value;
+__device__ __forceinline__ void send_partial(const Rounds &rounds, unsigned share, unsigned v,
+                                             unsigned exists, Real value) {
+  asm volatile("{\n"
+               "  .reg .pred sends;\n"
+               "  setp.ne.u32 sends, %2, 0;\n"
+               "  @sends st.shared.b32 [%0], %1;\n"
+               "}"
+               :
+               : "r"(rounds.to + offset_of(rounds, share, v)), "r"(__float_as_uint(value)),
+                 "r"(rounds.sends & exists)
+               : "memory");
 }
 
-__device__ __forceinline__ void wait_partials(unsigned, unsigned) { __syncthreads(); }
+__device__ __forceinline__ void wait_partials(const Rounds &, unsigned) { __syncthreads(); }
 
-// Adds up what the lanes have of each of this warp's mailboxes, `first` and on, and tells the row.
-__device__ __forceinline__ void tell_sum(unsigned round, unsigned first, unsigned lane,
-                                         Real (&part)[kVectors]) {
-  for (unsigned v = 0; v < kVectors; ++v) {
+// Adds up what the lanes have of each of this warp's mailboxes.
+__device__ __forceinline__ void add_lanes(Real (&part)[kVectors]) {
+  for (unsigned v = 0; v < kVectors; ++v)
     for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
-    if (first + v < kRowMailboxes) send_partial(round, 0, first + v, lane, part[v]);
-  }
 }
 
-__device__ __forceinline__ Real total_sum(unsigned round) {
-  Real total = partial[round % 2][0][0];
-  for (unsigned mailbox = 1; mailbox < kRowMailboxes; ++mailbox)
-    total = total + partial[round % 2][0][mailbox];
+// Tells the row the sums over this warp's mailboxes, `first` and on.
+__device__ __forceinline__ void tell_sum(const Rounds &rounds, unsigned first, Real (&part)[kVectors]) {
+  add_lanes(part);
+  for (unsigned v = 0; v < kVectors; ++v) send_partial(rounds, 0, v, 1, part[v]);
+}
+
+__device__ __forceinline__ void load_sums(const Rounds &rounds, Real (&part)[kPartials]) {
+  for (unsigned mailbox = 0; mailbox < kRowMailboxes; mailbox += 4)
+    load_partials(rounds, 0, mailbox, &part[mailbox]);
+  for (unsigned mailbox = kRowMailboxes; mailbox < kPartials; ++mailbox) part[mailbox] = 0;
+}
+
+// Four mailboxes by four, so that few additions wait for another.
+__device__ __forceinline__ Real add_sums(const Real (&part)[kPartials]) {
+  Real total = 0;
+  for (unsigned i = 0; i < kPartials; i += 4) {
+    const Real four = (part[i] + part[i + 1]) + (part[i + 2] + part[i + 3]);
+    total = i == 0 ? four : total + four;
+  }
   return total;
+}
+
+__device__ __forceinline__ Real total_sum(const Rounds &rounds) {
+  Real part[kPartials];
+  load_sums(rounds, part);
+  return add_sums(part);
 }
 
 // Of the lanes that share a group: a power of two of neighbours.
@@ -525,12 +679,13 @@ __device__ __forceinline__ Turn locate_turn(const Arguments &call, unsigned mail
   return turn;
 }
 
-// The epochs and the input do not depend on each other: all loads are under way together.
+// The input first: the compiler makes addresses of the epochs as soon as it has asked for them, and waits.
 __device__ __forceinline__ void load(const Arguments &call, Turn &turn) {
+  turn.mine = {};
+  if (turn.place.active) turn.mine = load_place(call, turn.place);
   turn.uses = load_word(turn.epoch);
   turn.second_uses = load_word(turn.second_epoch);
-  turn.mine = empty_vector();
-  if (turn.place.active) turn.mine = without_sentinel(load_place(call, turn.place));
+  turn.mine = without_sentinel(turn.mine);
 }
 
 // The own vector to the owner.
@@ -568,26 +723,26 @@ __device__ __forceinline__ void send(const Arguments &call, Turn &turn, unsigned
 }
 
 // Waits for the vectors of all peers. All sources that are missing are asked in one round; the own
-// vector never travelled.
+// vector never travelled, and idle lanes ask for nothing.
 __device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
                                        Vector (&from)[kWorld]) {
   unsigned missing[kWorld];  // 1: nothing from that rank yet
   from[0] = call.rank == 0 ? turn.mine : empty_vector();
-  missing[0] = call.rank != 0;
+  missing[0] = turn.place.active && call.rank != 0;
   from[1] = call.rank == 1 ? turn.mine : empty_vector();
-  missing[1] = call.rank != 1;
+  missing[1] = turn.place.active && call.rank != 1;
   from[2] = call.rank == 2 ? turn.mine : empty_vector();
-  missing[2] = call.rank != 2;
+  missing[2] = turn.place.active && call.rank != 2;
   from[3] = call.rank == 3 ? turn.mine : empty_vector();
-  missing[3] = call.rank != 3;
+  missing[3] = turn.place.active && call.rank != 3;
   from[4] = call.rank == 4 ? turn.mine : empty_vector();
-  missing[4] = call.rank != 4;
+  missing[4] = turn.place.active && call.rank != 4;
   from[5] = call.rank == 5 ? turn.mine : empty_vector();
-  missing[5] = call.rank != 5;
+  missing[5] = turn.place.active && call.rank != 5;
   from[6] = call.rank == 6 ? turn.mine : empty_vector();
-  missing[6] = call.rank != 6;
+  missing[6] = turn.place.active && call.rank != 6;
   from[7] = call.rank == 7 ? turn.mine : empty_vector();
-  missing[7] = call.rank != 7;
+  missing[7] = turn.place.active && call.rank != 7;
   bool waiting = true;
   Patience patience;
   do {
@@ -601,24 +756,25 @@ __device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
       peek_if(missing[5], turn.slots + 5 * kMailboxBytes, from[5]);
       peek_if(missing[6], turn.slots + 6 * kMailboxBytes, from[6]);
       peek_if(missing[7], turn.slots + 7 * kMailboxBytes, from[7]);
-      missing[0] = is_empty(from[0]);
+      missing[0] &= is_empty(from[0]);
       waiting |= missing[0] != 0;
-      missing[1] = is_empty(from[1]);
+      missing[1] &= is_empty(from[1]);
       waiting |= missing[1] != 0;
-      missing[2] = is_empty(from[2]);
+      missing[2] &= is_empty(from[2]);
       waiting |= missing[2] != 0;
-      missing[3] = is_empty(from[3]);
+      missing[3] &= is_empty(from[3]);
       waiting |= missing[3] != 0;
-      missing[4] = is_empty(from[4]);
+      missing[4] &= is_empty(from[4]);
       waiting |= missing[4] != 0;
-      missing[5] = is_empty(from[5]);
+      missing[5] &= is_empty(from[5]);
       waiting |= missing[5] != 0;
-      missing[6] = is_empty(from[6]);
+      missing[6] &= is_empty(from[6]);
       waiting |= missing[6] != 0;
-      missing[7] = is_empty(from[7]);
+      missing[7] &= is_empty(from[7]);
       waiting |= missing[7] != 0;
+      waiting = any_lane(waiting);
     }
-  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, missing));
+  } while (waiting && !any_lane(patience.is_over(call, turn.mailbox, turn.uses, mask_of(missing))));
 }
 
 // In fp32, in the order of the ranks: every rank gets the same bits.
@@ -644,14 +800,17 @@ __device__ __forceinline__ void add_all(const Vector (&from)[kWorld], float (&su
 // Waits for the owner's sum.
 __device__ __forceinline__ Vector await(const Arguments &call, const Turn &turn) {
   Vector sum = empty_vector();
+  unsigned missing = turn.place.active;
+  bool waiting = true;
   Patience patience;
   do {
-    for (unsigned rounds = kPatientRounds; is_empty(sum) && rounds > 0; --rounds)
-      peek_if(1, turn.second, sum);
-    unsigned missing[kWorld];
-    for (unsigned source = 0; source < kWorld; ++source) missing[source] = source == turn.owner;
-    if (is_empty(sum) && patience.is_over(call, turn.mailbox, turn.uses, missing)) break;
-  } while (is_empty(sum));
+    for (unsigned rounds = kPatientRounds; waiting && rounds > 0; --rounds) {
+      peek_if(missing, turn.second, sum);
+      missing &= is_empty(sum);
+      waiting = missing != 0;
+      waiting = any_lane(waiting);
+    }
+  } while (waiting && !any_lane(patience.is_over(call, turn.mailbox, turn.uses, missing << turn.owner)));
   return sum;
 }
 
@@ -666,14 +825,16 @@ __device__ __forceinline__ void collect(const Arguments &call, const Turn &turn,
   gather(call, turn, from);
   add_all(from, sum);
   const Vector rounded = pack_bf16(sum);
-  if (call.rank != 0) push(call.mailbox[0] + turn.second_to, rounded);
-  if (call.rank != 1) push(call.mailbox[1] + turn.second_to, rounded);
-  if (call.rank != 2) push(call.mailbox[2] + turn.second_to, rounded);
-  if (call.rank != 3) push(call.mailbox[3] + turn.second_to, rounded);
-  if (call.rank != 4) push(call.mailbox[4] + turn.second_to, rounded);
-  if (call.rank != 5) push(call.mailbox[5] + turn.second_to, rounded);
-  if (call.rank != 6) push(call.mailbox[6] + turn.second_to, rounded);
-  if (call.rank != 7) push(call.mailbox[7] + turn.second_to, rounded);
+  if (turn.place.active) {
+    if (call.rank != 0) push(call.mailbox[0] + turn.second_to, rounded);
+    if (call.rank != 1) push(call.mailbox[1] + turn.second_to, rounded);
+    if (call.rank != 2) push(call.mailbox[2] + turn.second_to, rounded);
+    if (call.rank != 3) push(call.mailbox[3] + turn.second_to, rounded);
+    if (call.rank != 4) push(call.mailbox[4] + turn.second_to, rounded);
+    if (call.rank != 5) push(call.mailbox[5] + turn.second_to, rounded);
+    if (call.rank != 6) push(call.mailbox[6] + turn.second_to, rounded);
+    if (call.rank != 7) push(call.mailbox[7] + turn.second_to, rounded);
+  }
   unpack_bf16(rounded, sum);
 }
 
@@ -693,20 +854,28 @@ __device__ __forceinline__ void clear(const Arguments &call, const Turn &turn) {
   if (call.rank != 7) store_words(turn.slots + 7 * kMailboxBytes, empty_vector());
 }
 
-__device__ __forceinline__ void settle(Turn &turn, unsigned &low) {
-  settle(turn.place.input, low);
-  settle(turn.place.output, low);
-  settle(turn.epoch, low);
-  settle(turn.second_epoch, low);
-  settle(turn.slots, low);
-  settle(turn.second, low);
+__device__ __forceinline__ void settle(Turn &turn, unsigned &top) {
+  settle(turn.place, top);
+  settle(turn.epoch, top);
+  settle(turn.second_epoch, top);
+  settle(turn.slots, top);
+  settle(turn.second, top);
+}
+
+// Finds this warp's mailboxes of a row.
+__device__ __forceinline__ void locate(const Arguments &call, unsigned row, unsigned first, unsigned lane,
+                                       Turn (&turn)[kVectors]) {
+  for (unsigned v = 0; v < kVectors; ++v) {
+    turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
+  }
 }
 
 // A row: its mailboxes are shared out over the warps of the cluster, `first` and on for this one.
 __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVectors], unsigned first,
-                                      unsigned lane, unsigned &round) {
-  [[maybe_unused]] const unsigned long long row = turn[0].place.row;
+                                      unsigned lane, Rounds &rounds) {
+  [[maybe_unused]] const Place &here = turn[0].place;
   for (unsigned v = 0; v < kVectors; ++v) load(call, turn[v]);
+  for (unsigned v = 0; v < kVectors; ++v) send(call, turn[v], lane);
   Words_bf16 residual_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
@@ -718,12 +887,11 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       weight_words[v] = load_vector<4, kVectorElements * 4 / 4>(
           call.weight + turn[v].place.vector * kVectorElements * 4, call.vectors);
   const float eps = call.eps;
-  for (unsigned v = 0; v < kVectors; ++v)
-    send(call, turn[v], lane);
+  if (rounds.number == 0) join_rounds();
 
   float value[kVectors][kVectorElements] = {};
   for (unsigned v = 0; v < kVectors; ++v) {
-    if (turn[v].place.active) collect(call, turn[v], value[v]);
+    collect(call, turn[v], value[v]);
     as_dtype(value[v]);
   }
 
@@ -748,7 +916,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       for (unsigned i = 0; i < kVectorElements; ++i) part = multiply_add(x[i], x[i], part);
       squares_share[v] = turn[v].place.active ? part : 0;
     }
-    tell_sum(round, first, lane, squares_share);
+    tell_sum(rounds, first, squares_share);
     for (unsigned v = 0; v < kVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
       [[maybe_unused]] const Place &here = turn[v].place;
@@ -756,9 +924,11 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       unpack_f32(weight_words[v], weight);
       for (unsigned i = 0; i < kVectorElements; ++i) x[i] = x[i] * (1 + weight[i]);
     }
-    wait_partials(round, 1);
-    const Real squares = total_sum(round);
-    ++round;
+    for (unsigned v = 0; v < kVectors; ++v)
+      if (turn[v].place.active) clear(call, turn[v]);
+    wait_partials(rounds, 1);
+    const Real squares = total_sum(rounds);
+    ++rounds.number;
     const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
     for (unsigned v = 0; v < kVectors; ++v) {
       for (unsigned i = 0; i < kVectorElements; ++i) value[v][i] = value[v][i] * scale;
@@ -785,14 +955,13 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       const float peak = group_max(magnitude(x), 128 / kVectorElements);
       const unsigned at = here.vector * kVectorElements / 128;
       const bool is_first = here.active && here.vector * kVectorElements % 128 == 0;
-      const float inverse = peak > 0 ? divide(448.0f, peak) : 0.0f;
+      const Scaling scaling = scaling_of(peak, 448);
+      const float inverse = scaling.inverse;
       if (is_first)
-        store_element<4>(call.scale + (at * stride + here.row) * 4, __float_as_uint(divide(peak, 448.0f)));
+        store_element<4>(call.scale + (at * stride + here.row) * 4, __float_as_uint(scaling.scale));
       store_quantized(call, here, pack_e4m3(x, inverse));
     }
   }
-  for (unsigned v = 0; v < kVectors; ++v)
-    if (turn[v].place.active) clear(call, turn[v]);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -801,24 +970,21 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster
   const unsigned first = warp * kVectors;
   unsigned row = blockIdx.x / kCluster;
-  unsigned round = 0;
-  open_rounds();
+  Rounds rounds = open_rounds(first, lane);
 
   // What can be computed is, while the grid before this one still runs.
   Turn turn[kVectors];
-  for (unsigned v = 0; v < kVectors; ++v)
-    turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
-  unsigned low = 0;
-  for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], low);
-  if (low & 1) return;  // never: see settle
+  locate(call, row, first, lane, turn);
+  unsigned top = 0;
+  for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], top);
+  settle(rounds, top);
+  if (int(top) < 0) return;  // never: see settle
   wait_for_previous_grid();  // before any access to memory
-  join_rounds();
 
   for (;;) {
-    serve(call, turn, first, lane, round);
+    serve(call, turn, first, lane, rounds);
     row += gridDim.x / kCluster;
     if (row * kRowMailboxes >= call.mailboxes) break;
-    for (unsigned v = 0; v < kVectors; ++v)
-      turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
+    locate(call, row, first, lane, turn);
   }
 }

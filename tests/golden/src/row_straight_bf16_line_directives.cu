@@ -19,19 +19,19 @@
 #line 32 "templates/parts/banner.cuh.in"
 //
 // Made again by: lampar render plan.json ar_oneshot_w2_bf16_h2688_sm_90_r16
-#line 33 "templates/parts/head.cuh.in"
+#line 43 "templates/parts/head.cuh.in"
 
-#line 35 "templates/parts/head.cuh.in"
+#line 45 "templates/parts/head.cuh.in"
 constexpr unsigned kWorld = 2;  // ranks
-#line 37 "templates/parts/head.cuh.in"
+#line 47 "templates/parts/head.cuh.in"
 constexpr unsigned kWarps = 4;  // of a block
 constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // of 16 bytes
-#line 41 "templates/parts/head.cuh.in"
+#line 51 "templates/parts/head.cuh.in"
 constexpr unsigned kHidden = 2688;  // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
-#line 49 "templates/parts/head.cuh.in"
+#line 59 "templates/parts/head.cuh.in"
 
 #line 2 "templates/parts/arguments.cuh.in"
 struct FaultRecord {
@@ -85,19 +85,25 @@ __device__ __forceinline__ void sync_warp() {
   asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
+#line 40 "templates/parts/ptx/grid.cuh.in"
 // Makes the compiler compute an address here: it may not look behind this, and the result is needed
-// for the branch that follows. The low bits of all addresses are gathered; they are never odd.
+// for the branch that follows. The top bits of all addresses are gathered; no address has its highest.
 template <class T>
-__device__ __forceinline__ void settle(T *&address, unsigned &low) {
+__device__ __forceinline__ void settle(T *&address, unsigned &top) {
   asm volatile("" : "+l"(address));
   asm volatile("{\n"
+               "  .reg .b32 low;\n"
                "  .reg .b32 high;\n"
-               "  .reg .b32 bits;\n"
-               "  mov.b64 {bits, high}, %1;\n"
-               "  or.b32 %0, %0, bits;\n"
+               "  mov.b64 {low, high}, %1;\n"
+               "  or.b32 %0, %0, high;\n"
                "}"
-               : "+r"(low)
+               : "+r"(top)
                : "l"(address));
+}
+
+// An address of shared memory.
+__device__ __forceinline__ void settle(unsigned &address, unsigned &top) {
+  asm volatile("or.b32 %0, %0, %1;" : "+r"(top), "+r"(address));
 }
 
 #line 1 "templates/parts/ptx/memory.cuh.in"
@@ -209,27 +215,45 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
   for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
 }
 
-// The elements of one vector in the caller's memory; one by one where they are not aligned.
+// Moves the elements of a vector down by one, and puts one at its end.
+template <unsigned kBytes, unsigned kCount>
+__device__ __forceinline__ void push_element(Words<kCount> &v, unsigned element) {
+  if constexpr (kBytes == 4) {
+    for (unsigned i = 0; i + 1 < kCount; ++i) v.word[i] = v.word[i + 1];
+    v.word[kCount - 1] = element;
+  } else {
+    for (unsigned i = 0; i < kCount; ++i) {
+      const unsigned next = i + 1 < kCount ? v.word[i + 1] : element;
+      v.word[i] = v.word[i] >> kBytes * 8 | next << (32 - kBytes * 8);
+    }
+  }
+}
+
+// The elements of one vector in the caller's memory; one by one where they are not aligned. That is a
+// loop, which stays out of the way of those that are.
 template <unsigned kBytes, unsigned kCount>
 __device__ __forceinline__ Words<kCount> load_vector(const char *from, bool aligned) {
   if (aligned) return load_words<kCount>(from);
   Words<kCount> v = {};
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    v.word[i / 4] |= load_element<kBytes>(from + i) << i % 4 * 8;
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) push_element<kBytes>(v, load_element<kBytes>(from + i));
   return v;
 }
 
 template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ void store_vector(char *to, const Words<kCount> &v, bool aligned) {
+__device__ __forceinline__ void store_vector(char *to, Words<kCount> v, bool aligned) {
   if (aligned) {
     store_words(to, v);
     return;
   }
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    store_element<kBytes>(to + i, v.word[i / 4] >> i % 4 * 8);
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) {
+    store_element<kBytes>(to + i, v.word[0]);
+    push_element<kBytes>(v, 0);
+  }
 }
 
-#line 1 "templates/parts/row.cuh.in"
+#line 6 "templates/parts/row.cuh.in"
 // Where one lane's vector is. A row has its own mailboxes; the lanes past its end in the last of
 // them are idle.
 struct Place {
@@ -237,6 +261,7 @@ struct Place {
   unsigned vector;  // of the row
   const char *input;
   char *output;
+#line 16 "templates/parts/row.cuh.in"
   bool active;
 };
 
@@ -248,8 +273,15 @@ __device__ __forceinline__ Place locate_place(const Arguments &call, unsigned ma
   const unsigned long long row = place.row * kElementBytes;
   place.input = call.input + row * call.input_stride + place.vector * sizeof(Vector);
   place.output = call.output + row * call.output_stride + place.vector * sizeof(Vector);
+#line 38 "templates/parts/row.cuh.in"
   place.active = place.vector < kRowVectors;
   return place;
+}
+
+__device__ __forceinline__ void settle(Place &place, unsigned &top) {
+  settle(place.input, top);
+  settle(place.output, top);
+#line 48 "templates/parts/row.cuh.in"
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
@@ -344,20 +376,25 @@ __device__ __forceinline__ void publish(unsigned *to, unsigned value) {
 // first lane of the device to give up writes down for whom it waited.
 constexpr unsigned kPatientRounds = 256;
 
+__device__ __forceinline__ unsigned mask_of(const unsigned (&missing)[kWorld]) {
+  unsigned mask = 0;
+  for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
+  return mask;
+}
+
 struct Patience {
   unsigned long long start = 0;
 
   __device__ __forceinline__ bool is_over(const Arguments &call, unsigned mailbox, unsigned epoch,
-                                          const unsigned (&missing)[kWorld]) {
+                                          unsigned missing) {
+    if (missing == 0) return false;  // it is other lanes that wait
     if (is_set(call.faulted)) return true;
     const unsigned long long now = clock_ns();
     if (start == 0) start = now;
     if (now - start < call.watchdog_ns) return false;
     if (!set_first(call.faulted)) return true;
-    unsigned mask = 0;
-    for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
     store_word(&call.fault->rank, call.rank);
-    store_word(&call.fault->missing, mask);
+    store_word(&call.fault->missing, missing);
     store_word(&call.fault->mailbox, mailbox);
     store_word(&call.fault->epoch, epoch);
     store_word(&call.fault->kernel, call.kernel);
@@ -396,25 +433,26 @@ __device__ __forceinline__ Turn locate_turn(const Arguments &call, unsigned mail
   return turn;
 }
 
-// The epoch and the input do not depend on each other: both loads are under way together.
+// The input first: the compiler makes addresses of the epoch as soon as it has asked for it, and waits.
 __device__ __forceinline__ void load(const Arguments &call, Turn &turn) {
-#line 37 "templates/oneshot.cu.in"
+  turn.mine = {};
+  if (turn.place.active) turn.mine = load_place(call, turn.place);
+#line 39 "templates/oneshot.cu.in"
   turn.uses = load_word(turn.epoch);
-  turn.mine = empty_vector();
-  if (turn.place.active) turn.mine = without_sentinel(load_place(call, turn.place));
-#line 44 "templates/oneshot.cu.in"
+  turn.mine = without_sentinel(turn.mine);
+#line 42 "templates/oneshot.cu.in"
 }
 
-#line 47 "templates/oneshot.cu.in"
+#line 45 "templates/oneshot.cu.in"
 // The own vector to all peers.
 __device__ __forceinline__ void send(const Arguments &call, Turn &turn, unsigned lane) {
   const unsigned half = (turn.uses & 1) * kHalfBytes;
   if (turn.place.active) {
-#line 52 "templates/oneshot.cu.in"
+#line 50 "templates/oneshot.cu.in"
     if (call.rank != 0) push(turn.to[0] + half, turn.mine);
-#line 52 "templates/oneshot.cu.in"
+#line 50 "templates/oneshot.cu.in"
     if (call.rank != 1) push(turn.to[1] + half, turn.mine);
-#line 54 "templates/oneshot.cu.in"
+#line 52 "templates/oneshot.cu.in"
   }
   turn.slots += half;
 
@@ -435,75 +473,74 @@ __device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
 #line 7 "templates/parts/gather.cuh.in"
   from[1] = call.rank == 1 ? turn.mine : empty_vector();
   missing[1] = call.rank != 1;
-#line 10 "templates/parts/gather.cuh.in"
+#line 3 "templates/parts/wait.cuh.in"
   bool waiting = true;
-#line 12 "templates/parts/gather.cuh.in"
+#line 6 "templates/parts/wait.cuh.in"
   Patience patience;
   do {
     for (unsigned rounds = kPatientRounds; waiting && rounds > 0; --rounds) {
-#line 1 "templates/parts/round.cuh.in"
+#line 1 "templates/parts/ask_all.cuh.in"
       waiting = false;
-#line 3 "templates/parts/round.cuh.in"
+#line 3 "templates/parts/ask_all.cuh.in"
       peek_if(missing[0], turn.slots + 0 * kMailboxBytes, from[0]);
-#line 3 "templates/parts/round.cuh.in"
+#line 3 "templates/parts/ask_all.cuh.in"
       peek_if(missing[1], turn.slots + 1 * kMailboxBytes, from[1]);
-#line 6 "templates/parts/round.cuh.in"
+#line 6 "templates/parts/ask_all.cuh.in"
       missing[0] = is_empty(from[0]);
       waiting |= missing[0] != 0;
-#line 6 "templates/parts/round.cuh.in"
+#line 6 "templates/parts/ask_all.cuh.in"
       missing[1] = is_empty(from[1]);
       waiting |= missing[1] != 0;
-#line 16 "templates/parts/gather.cuh.in"
+#line 13 "templates/parts/wait.cuh.in"
     }
-  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, missing));
-#line 23 "templates/parts/gather.cuh.in"
+  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, mask_of(missing)));
+#line 11 "templates/parts/gather.cuh.in"
 }
 
 // In fp32, in the order of the ranks: every rank gets the same bits.
 __device__ __forceinline__ void add_all(const Vector (&from)[kWorld], float (&sum)[kVectorElements]) {
   float next[kVectorElements];
   unpack_bf16(from[0], sum);
-#line 30 "templates/parts/gather.cuh.in"
+#line 18 "templates/parts/gather.cuh.in"
   unpack_bf16(from[1], next);
   add(sum, next);
-#line 33 "templates/parts/gather.cuh.in"
+#line 21 "templates/parts/gather.cuh.in"
 }
-#line 65 "templates/oneshot.cu.in"
+#line 63 "templates/oneshot.cu.in"
 
-#line 67 "templates/oneshot.cu.in"
+#line 65 "templates/oneshot.cu.in"
 // The sum over the ranks.
 __device__ __forceinline__ void collect(const Arguments &call, const Turn &turn,
                                         float (&sum)[kVectorElements]) {
-#line 71 "templates/oneshot.cu.in"
+#line 69 "templates/oneshot.cu.in"
   Vector from[kWorld];
   gather(call, turn, from);
 
   add_all(from, sum);
-#line 78 "templates/oneshot.cu.in"
+#line 76 "templates/oneshot.cu.in"
 }
 
-#line 81 "templates/oneshot.cu.in"
+#line 79 "templates/oneshot.cu.in"
 // What was read is made empty again, for the use after the next. Nobody writes here before this
 // kernel has ended: a peer's push of that use follows my push of the next, which follows this
 // kernel.
 __device__ __forceinline__ void clear(const Arguments &call, const Turn &turn) {
-#line 86 "templates/oneshot.cu.in"
+#line 84 "templates/oneshot.cu.in"
   if (call.rank != 0) store_words(turn.slots + 0 * kMailboxBytes, empty_vector());
-#line 86 "templates/oneshot.cu.in"
+#line 84 "templates/oneshot.cu.in"
   if (call.rank != 1) store_words(turn.slots + 1 * kMailboxBytes, empty_vector());
-#line 88 "templates/oneshot.cu.in"
+#line 86 "templates/oneshot.cu.in"
 }
 
-__device__ __forceinline__ void settle(Turn &turn, unsigned &low) {
-  settle(turn.place.input, low);
-  settle(turn.place.output, low);
-  settle(turn.epoch, low);
-  settle(turn.slots, low);
-#line 96 "templates/oneshot.cu.in"
-  settle(turn.to[0], low);
-#line 96 "templates/oneshot.cu.in"
-  settle(turn.to[1], low);
-#line 98 "templates/oneshot.cu.in"
+__device__ __forceinline__ void settle(Turn &turn, unsigned &top) {
+  settle(turn.place, top);
+  settle(turn.epoch, top);
+  settle(turn.slots, top);
+#line 93 "templates/oneshot.cu.in"
+  settle(turn.to[0], top);
+#line 93 "templates/oneshot.cu.in"
+  settle(turn.to[1], top);
+#line 95 "templates/oneshot.cu.in"
 }
 
 #line 1 "templates/parts/plain_kernel.cuh.in"
@@ -524,9 +561,9 @@ extern "C" __global__ void __launch_bounds__(128)
 
   // What can be computed is, while the grid before this one still runs.
   Turn turn = locate_turn(call, first, lane);
-  unsigned low = 0;
-  settle(turn, low);
-  if (low & 1) return;  // never: see settle
+  unsigned top = 0;
+  settle(turn, top);
+  if (int(top) < 0) return;  // never: see settle
   wait_for_previous_grid();  // before any access to memory
 #line 23 "templates/parts/plain_kernel.cuh.in"
   allow_next_grid();

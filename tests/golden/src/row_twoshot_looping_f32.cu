@@ -65,18 +65,23 @@ __device__ __forceinline__ void sync_warp() {
 }
 
 // Makes the compiler compute an address here: it may not look behind this, and the result is needed
-// for the branch that follows. The low bits of all addresses are gathered; they are never odd.
+// for the branch that follows. The top bits of all addresses are gathered; no address has its highest.
 template <class T>
-__device__ __forceinline__ void settle(T *&address, unsigned &low) {
+__device__ __forceinline__ void settle(T *&address, unsigned &top) {
   asm volatile("" : "+l"(address));
   asm volatile("{\n"
+               "  .reg .b32 low;\n"
                "  .reg .b32 high;\n"
-               "  .reg .b32 bits;\n"
-               "  mov.b64 {bits, high}, %1;\n"
-               "  or.b32 %0, %0, bits;\n"
+               "  mov.b64 {low, high}, %1;\n"
+               "  or.b32 %0, %0, high;\n"
                "}"
-               : "+r"(low)
+               : "+r"(top)
                : "l"(address));
+}
+
+// An address of shared memory.
+__device__ __forceinline__ void settle(unsigned &address, unsigned &top) {
+  asm volatile("or.b32 %0, %0, %1;" : "+r"(top), "+r"(address));
 }
 
 // The caller's memory, the own epochs and the own mailboxes: ordinary accesses to global memory.
@@ -165,24 +170,42 @@ __device__ __forceinline__ void add(float (&sum)[kVectorElements],
   for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
 }
 
-// The elements of one vector in the caller's memory; one by one where they are not aligned.
+// Moves the elements of a vector down by one, and puts one at its end.
+template <unsigned kBytes, unsigned kCount>
+__device__ __forceinline__ void push_element(Words<kCount> &v, unsigned element) {
+  if constexpr (kBytes == 4) {
+    for (unsigned i = 0; i + 1 < kCount; ++i) v.word[i] = v.word[i + 1];
+    v.word[kCount - 1] = element;
+  } else {
+    for (unsigned i = 0; i < kCount; ++i) {
+      const unsigned next = i + 1 < kCount ? v.word[i + 1] : element;
+      v.word[i] = v.word[i] >> kBytes * 8 | next << (32 - kBytes * 8);
+    }
+  }
+}
+
+// The elements of one vector in the caller's memory; one by one where they are not aligned. That is a
+// loop, which stays out of the way of those that are.
 template <unsigned kBytes, unsigned kCount>
 __device__ __forceinline__ Words<kCount> load_vector(const char *from, bool aligned) {
   if (aligned) return load_words<kCount>(from);
   Words<kCount> v = {};
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    v.word[i / 4] |= load_element<kBytes>(from + i) << i % 4 * 8;
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) push_element<kBytes>(v, load_element<kBytes>(from + i));
   return v;
 }
 
 template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ void store_vector(char *to, const Words<kCount> &v, bool aligned) {
+__device__ __forceinline__ void store_vector(char *to, Words<kCount> v, bool aligned) {
   if (aligned) {
     store_words(to, v);
     return;
   }
-  for (unsigned i = 0; i < kCount * 4; i += kBytes)
-    store_element<kBytes>(to + i, v.word[i / 4] >> i % 4 * 8);
+  #pragma unroll 1
+  for (unsigned i = 0; i < kCount * 4; i += kBytes) {
+    store_element<kBytes>(to + i, v.word[0]);
+    push_element<kBytes>(v, 0);
+  }
 }
 
 // Where one lane's vector is. A row has its own mailboxes; the lanes past its end in the last of
@@ -205,6 +228,11 @@ __device__ __forceinline__ Place locate_place(const Arguments &call, unsigned ma
   place.output = call.output + row * call.output_stride + place.vector * sizeof(Vector);
   place.active = true;
   return place;
+}
+
+__device__ __forceinline__ void settle(Place &place, unsigned &top) {
+  settle(place.input, top);
+  settle(place.output, top);
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
@@ -295,20 +323,25 @@ __device__ __forceinline__ void publish(unsigned *to, unsigned value) {
 // first lane of the device to give up writes down for whom it waited.
 constexpr unsigned kPatientRounds = 256;
 
+__device__ __forceinline__ unsigned mask_of(const unsigned (&missing)[kWorld]) {
+  unsigned mask = 0;
+  for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
+  return mask;
+}
+
 struct Patience {
   unsigned long long start = 0;
 
   __device__ __forceinline__ bool is_over(const Arguments &call, unsigned mailbox, unsigned epoch,
-                                          const unsigned (&missing)[kWorld]) {
+                                          unsigned missing) {
+    if (missing == 0) return false;  // it is other lanes that wait
     if (is_set(call.faulted)) return true;
     const unsigned long long now = clock_ns();
     if (start == 0) start = now;
     if (now - start < call.watchdog_ns) return false;
     if (!set_first(call.faulted)) return true;
-    unsigned mask = 0;
-    for (unsigned source = 0; source < kWorld; ++source) mask |= missing[source] << source;
     store_word(&call.fault->rank, call.rank);
-    store_word(&call.fault->missing, mask);
+    store_word(&call.fault->missing, missing);
     store_word(&call.fault->mailbox, mailbox);
     store_word(&call.fault->epoch, epoch);
     store_word(&call.fault->kernel, call.kernel);
@@ -350,12 +383,13 @@ __device__ __forceinline__ Turn locate_turn(const Arguments &call, unsigned mail
   return turn;
 }
 
-// The epochs and the input do not depend on each other: all loads are under way together.
+// The input first: the compiler makes addresses of the epochs as soon as it has asked for them, and waits.
 __device__ __forceinline__ void load(const Arguments &call, Turn &turn) {
+  turn.mine = {};
+  if (turn.place.active) turn.mine = load_place(call, turn.place);
   turn.uses = load_word(turn.epoch);
   turn.second_uses = load_word(turn.second_epoch);
-  turn.mine = empty_vector();
-  if (turn.place.active) turn.mine = without_sentinel(load_place(call, turn.place));
+  turn.mine = without_sentinel(turn.mine);
 }
 
 // The own vector to the owner.
@@ -443,7 +477,7 @@ __device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
       missing[7] = is_empty(from[7]);
       waiting |= missing[7] != 0;
     }
-  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, missing));
+  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, mask_of(missing)));
 }
 
 // In fp32, in the order of the ranks: every rank gets the same bits.
@@ -469,14 +503,16 @@ __device__ __forceinline__ void add_all(const Vector (&from)[kWorld], float (&su
 // Waits for the owner's sum.
 __device__ __forceinline__ Vector await(const Arguments &call, const Turn &turn) {
   Vector sum = empty_vector();
+  unsigned missing = 1;
+  bool waiting = true;
   Patience patience;
   do {
-    for (unsigned rounds = kPatientRounds; is_empty(sum) && rounds > 0; --rounds)
-      peek_if(1, turn.second, sum);
-    unsigned missing[kWorld];
-    for (unsigned source = 0; source < kWorld; ++source) missing[source] = source == turn.owner;
-    if (is_empty(sum) && patience.is_over(call, turn.mailbox, turn.uses, missing)) break;
-  } while (is_empty(sum));
+    for (unsigned rounds = kPatientRounds; waiting && rounds > 0; --rounds) {
+      peek_if(missing, turn.second, sum);
+      missing &= is_empty(sum);
+      waiting = missing != 0;
+    }
+  } while (waiting && !patience.is_over(call, turn.mailbox, turn.uses, missing << turn.owner));
   return sum;
 }
 
@@ -491,14 +527,16 @@ __device__ __forceinline__ void collect(const Arguments &call, const Turn &turn,
   gather(call, turn, from);
   add_all(from, sum);
   const Vector rounded = pack_f32(sum);
-  if (call.rank != 0) push(call.mailbox[0] + turn.second_to, rounded);
-  if (call.rank != 1) push(call.mailbox[1] + turn.second_to, rounded);
-  if (call.rank != 2) push(call.mailbox[2] + turn.second_to, rounded);
-  if (call.rank != 3) push(call.mailbox[3] + turn.second_to, rounded);
-  if (call.rank != 4) push(call.mailbox[4] + turn.second_to, rounded);
-  if (call.rank != 5) push(call.mailbox[5] + turn.second_to, rounded);
-  if (call.rank != 6) push(call.mailbox[6] + turn.second_to, rounded);
-  if (call.rank != 7) push(call.mailbox[7] + turn.second_to, rounded);
+  if (turn.place.active) {
+    if (call.rank != 0) push(call.mailbox[0] + turn.second_to, rounded);
+    if (call.rank != 1) push(call.mailbox[1] + turn.second_to, rounded);
+    if (call.rank != 2) push(call.mailbox[2] + turn.second_to, rounded);
+    if (call.rank != 3) push(call.mailbox[3] + turn.second_to, rounded);
+    if (call.rank != 4) push(call.mailbox[4] + turn.second_to, rounded);
+    if (call.rank != 5) push(call.mailbox[5] + turn.second_to, rounded);
+    if (call.rank != 6) push(call.mailbox[6] + turn.second_to, rounded);
+    if (call.rank != 7) push(call.mailbox[7] + turn.second_to, rounded);
+  }
   unpack_f32(rounded, sum);
 }
 
@@ -518,13 +556,12 @@ __device__ __forceinline__ void clear(const Arguments &call, const Turn &turn) {
   if (call.rank != 7) store_words(turn.slots + 7 * kMailboxBytes, empty_vector());
 }
 
-__device__ __forceinline__ void settle(Turn &turn, unsigned &low) {
-  settle(turn.place.input, low);
-  settle(turn.place.output, low);
-  settle(turn.epoch, low);
-  settle(turn.second_epoch, low);
-  settle(turn.slots, low);
-  settle(turn.second, low);
+__device__ __forceinline__ void settle(Turn &turn, unsigned &top) {
+  settle(turn.place, top);
+  settle(turn.epoch, top);
+  settle(turn.second_epoch, top);
+  settle(turn.slots, top);
+  settle(turn.second, top);
 }
 
 __device__ __forceinline__ void serve(const Arguments &call, Turn &turn, unsigned lane) {
@@ -544,9 +581,9 @@ extern "C" __global__ void __launch_bounds__(256)
 
   // What can be computed is, while the grid before this one still runs.
   Turn turn = locate_turn(call, first, lane);
-  unsigned low = 0;
-  settle(turn, low);
-  if (low & 1) return;  // never: see settle
+  unsigned top = 0;
+  settle(turn, top);
+  if (int(top) < 0) return;  // never: see settle
   wait_for_previous_grid();  // before any access to memory
   allow_next_grid();
 
