@@ -65,11 +65,12 @@ local function cluster_shape(arch, row_vectors)
   return shape(best, row_vectors)
 end
 
--- The shapes of a fused kernel, each with the most rows that a straight one of it takes.
-local function fused_shapes(arch, row_vectors, own)
+-- The shapes of a fused kernel, each with the most rows that a straight one of it takes. The vectors of
+-- more than eight ranks need more registers than a lane of a block for a whole row has.
+local function fused_shapes(arch, row_vectors, world, own)
   local wide, one_block = cluster_shape(arch, row_vectors), shape(1, row_vectors)
   local rows = own.straight.vectors // row_vectors
-  if row_vectors > warps_max or wide.cluster == 1 then
+  if row_vectors > warps_max or wide.cluster == 1 or world > 8 then
     wide.takes, wide.looping = rows, wide
     return { wide }, wide
   end
@@ -89,7 +90,7 @@ return function(key)
 
   local straight, looping
   if key.is_fused then
-    straight, looping = fused_shapes(key.arch, row_vectors, own)
+    straight, looping = fused_shapes(key.arch, row_vectors, key.world, own)
   else
     local vectors = own.straight.vectors
     straight = { {
