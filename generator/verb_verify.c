@@ -1,5 +1,6 @@
 #include <argp.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include "lampar/lampar_jit.h"
 #include "looping_pack.h"
 #include "pack_read.h"
+#include "plan.h"
+#include "spec.h"
+#include "template_folder.h"
 #include "trial.h"
 #include "verbs.h"
 
@@ -379,11 +383,25 @@ static lampar_status build_pack(lampar_rank *rank, void *user) {
   return lampar_jit_build(v->given->pack, NULL, &options, &v->pack);
 }
 
+/* Mistakes in a spec are no rank's, and need no device. */
+static lampar_status check_spec(const char *path) {
+  char templates[PATH_MAX];
+  lampar_spec spec = {0};
+  lampar_plan plan = {0};
+  lampar_status status = lampar_spec_read(path, &spec, NULL);
+  if (status == LAMPAR_OK) status = lampar_template_folder(NULL, templates);
+  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, NULL);
+  lampar_plan_free(&plan);
+  lampar_spec_free(&spec);
+  return status;
+}
+
 /* A spec becomes a pack as at the start of a server. */
 static lampar_status open_pack(verification *v) {
   const size_t length = strlen(v->given->pack);
   if (length < 4 || strcmp(v->given->pack + length - 4, ".lua") != 0)
     return lampar_pack_open(v->given->pack, &v->pack);
+  LAMPAR_TRY(check_spec(v->given->pack));
   lampar_ranks *ranks = NULL;
   lampar_status status = lampar_ranks_create(0, 1, 0, &ranks);
   if (status == LAMPAR_OK) status = lampar_ranks_set_world(ranks, 1);

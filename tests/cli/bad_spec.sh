@@ -5,6 +5,7 @@ wrong() { # pattern, the spec's text
   printf '%s\n' "$2" > wrong.lua
   refused "^lampar plan: wrong.lua$1" "$LAMPAR" plan wrong.lua
   refused "^lampar build: wrong.lua$1" "$LAMPAR" build wrong.lua
+  refused "^lampar verify: wrong.lua$1" "$LAMPAR" verify wrong.lua
   absent out
 }
 
