@@ -93,14 +93,8 @@ return function(known, find, run)
     end
   end
 
-  local per_names = {}
-  for _, per in ipairs(known.pers) do
-    per_names[per] = true
-  end
-  local dtype_names = {}
-  for _, dtype in ipairs(known.dtypes) do
-    dtype_names[dtype] = true
-  end
+  -- What a kernel can read. What is per row or group is only stored.
+  local readable = { element = "bf16 f16 f32", column = "bf16 f16 f32", tensor = "f32" }
 
   local operand_fields = { dtype = true, group = true, name = true, output = true, per = true }
 
@@ -115,12 +109,12 @@ return function(known, find, run)
               tostring(field))
       end
     end
-    if not per_names[given.per] or given.per == "call" then
+    if not contains(known.pers, given.per) or given.per == "call" then
       wrong(path, line, "operand %s: per is %s; it should be one of element column row tensor group", given.name,
             tostring(given.per))
     end
     local type_name = given.dtype == nil and dtype or given.dtype
-    if not dtype_names[type_name] then
+    if not contains(known.dtypes, type_name) then
       wrong(path, line, "operand %s: dtype is %s; it should be one of %s", given.name, tostring(type_name),
             join(known.dtypes))
     end
@@ -129,6 +123,14 @@ return function(known, find, run)
     elseif given.group ~= nil and (math.type(given.group) ~= "integer" or given.group < 1) then
       wrong(path, line, "operand %s: group is %s; it should be a number of elements", given.name,
             tostring(given.group))
+    end
+    local dtypes = readable[given.per]
+    if not given.output and not dtypes then
+      wrong(path, line, "operand %s: what is per %s is stored; an input is per element, column or tensor",
+            given.name, given.per)
+    elseif not given.output and not string.find(" " .. dtypes .. " ", " " .. type_name .. " ", 1, true) then
+      wrong(path, line, "operand %s: an input per %s is %s; it should be one of %s", given.name, given.per, type_name,
+            dtypes)
     end
     return {
       name = given.name, dtype = type_name, per = given.per, output = given.output and true or false,
@@ -146,6 +148,28 @@ return function(known, find, run)
     while #block >= 3 and block[3] == "" do
       for _ = 1, 3 do
         table.remove(block, 1)
+      end
+    end
+  end
+
+  -- Whether a section has a total's name in it. A part, which is put in later, may have it.
+  local function mentions(step, total)
+    for i = 3, #step, 3 do
+      if type(step[i]) ~= "string" or string.find(step[i], "%f[%w_]" .. total .. "%f[^%w_]") then
+        return true
+      end
+    end
+    return false
+  end
+
+  -- A total is waited for as late as can be: what does not name it runs while the shares travel.
+  local totals = { sum = true, max = true, peak = true }
+  local function run_ahead(steps)
+    local total
+    for _, step in ipairs(steps) do
+      step.runs_ahead = total and step.kind == "map" and not mentions(step, total)
+      if not step.runs_ahead then
+        total = totals[step.kind] and step.name or nil
       end
     end
   end
@@ -288,6 +312,7 @@ return function(known, find, run)
     for _, step in ipairs(stage.steps) do
       trim(step)
     end
+    run_ahead(stage.steps)
     if stage.helpers then
       trim(stage.helpers)
     end
@@ -296,7 +321,22 @@ return function(known, find, run)
 
   -- A row that is scaled has its peak where it had it before, since rounding keeps the order. So a
   -- stage that begins with the peak of what another has scaled need not go through the row again: the
-  -- peak before the scaling is found together with the sum that the scale is made from.
+  -- peak before the scaling is found together with the sum that the scale is made from: where nothing
+  -- changes the row between that sum's total and the scaling.
+  local function sum_before_scale(steps)
+    local at = #steps
+    if steps[at].kind ~= "scale" then
+      return nil
+    end
+    repeat
+      at = at - 1
+    until at < 1 or steps[at].kind ~= "row"
+    while at > 0 and steps[at].runs_ahead do
+      at = at - 1
+    end
+    return at > 0 and steps[at].kind == "sum" and steps[at] or nil
+  end
+
   local function look_ahead(stages)
     for i, stage in ipairs(stages) do
       local next_one = i + 1
@@ -304,15 +344,10 @@ return function(known, find, run)
         next_one = next_one + 1
       end
       local follower = stages[next_one]
-      local scales = stage.steps[#stage.steps].kind == "scale"
-      if scales and follower and follower.steps[1].kind == "peak" then
-        for _, step in ipairs(stage.steps) do
-          if step.kind == "sum" then
-            step.looks_ahead = true
-            follower.steps[1].is_known = true
-            break
-          end
-        end
+      local sum = sum_before_scale(stage.steps)
+      if sum and follower and follower.steps[1].kind == "peak" then
+        sum.looks_ahead = true
+        follower.steps[1].is_known = true
       end
     end
   end

@@ -48,3 +48,19 @@ refused 'relu2.lua:9: epilogue\[1\]: unknown stage "rleu2"; the nearest known is
 sed -i 's/stages   = "stages"/stages   = "..\/stages"/' relu2.lua
 refused "relu2.lua:8: stages is .*beside the spec, in at most 63 characters without '\.\.'" \
   "$LAMPAR" plan relu2.lua
+
+# A total that a map uses at once, in a stage that does not quantise, compiles: for the emulated device.
+cat > stages/unit_peak.cu.in << 'END'
+$stage "x / max|x|"
+$peak "peak"
+$map()
+for (unsigned i = 0; i < kVectorElements; ++i) x[i] = peak > 0 ? divide(x[i], peak) : x[i];
+as_dtype(x);
+END
+cat > unit_peak.lua << 'END'
+return spec {
+  name = "unit_peak", arch = { "emu" }, world = { 2 }, dtype = { "bf16", "f32" }, hidden = { 1024 }, rows = 4,
+  stages = "stages", epilogue = { { "unit_peak" }, { "unit_peak", "fp8_token" } },
+}
+END
+"$LAMPAR" build unit_peak.lua > /dev/null 2> log || fail "$(cat log)"

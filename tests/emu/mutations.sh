@@ -112,7 +112,7 @@ mutate partial-not-sent 'block [0-9]+, .*waits for the partials of round 0: 0 ar
 mutate residual-read-early 'wrong residual' fused \
   parts/row_kernel.cuh.in '/^  wait_for_previous_grid\(\);/d' \
   parts/row_kernel.cuh.in '/^  \$-- Behind the own vector/,/^  \$end$/d' \
-  parts/row_kernel.cuh.in 's/^  for .*load\(call, turn\[v\]\);/  $for _, operand in ipairs(operands) do\n    $if not operand.output then\n      $part("load_" .. operand.per, operand)\n    $end\n  $end\n  wait_for_previous_grid();\n&/'
+  parts/row_kernel.cuh.in 's/^  for .*load\(call, turn\[v\]\);/  $for _, operand in ipairs(operands) do\n    $if not operand.output then\n      $part(is_vector(operand) and "load_vectors" or "load_" .. operand.per, operand)\n    $end\n  $end\n  wait_for_previous_grid();\n&/'
 
 # The runtime gives every group of a device the first one's workspace.
 name=shared-workspace

@@ -190,6 +190,27 @@ static void test_what_templates_get(void **state) {
   lab_close(&l);
 }
 
+/* A total is there for whatever names it; what does not, runs before the others' shares are there.
+ */
+static void test_totals(void **state) {
+  (void)state;
+  lab l;
+  lab_open(&l);
+  put(&l, "oneshot.cu.in",
+      PARAMS "$for _, step in ipairs(stages[1].steps) do\n"
+             "  ${step.kind}${step.runs_ahead and \" ahead\" or \"\"}\n"
+             "$end\n");
+  put(&l, "parts/uses.cuh.in", "x / total;\n");
+  put(&l, "epilogues/totals.cu.in",
+      "$stage \"x / total\"\n$sum \"total\"\npart;\n$map()\nsubtotal;\n$map()\nx / total;\n"
+      "$map()\nx;\n$max \"peak\"\npart;\n$map()\n$part \"uses\"\n$map()\nx;\n"
+      "$sum \"last\"\npart;\n$map()\nx;\n$row()\nrow;\n$map()\nx;\n");
+  plans(&l, "hidden = { 64 }, epilogue = { { 'totals' } }");
+  renders(&l, LAMPAR_ONESHOT,
+          "sum\nmap ahead\nmap\nmap\nmax\nmap\nmap\nsum\nmap ahead\nrow\nmap\n");
+  lab_close(&l);
+}
+
 /* A peak behind a scaling is known from the sum that the scale is made from. */
 static void test_peak_ahead(void **state) {
   (void)state;
@@ -214,6 +235,20 @@ static void test_peak_ahead(void **state) {
   renders(&l, LAMPAR_ONESHOT,
           "scaled sum - -\nscaled row - -\nscaled scale - -\nresidual map - -\n"
           "peaked peak - -\npeaked map - -\n");
+  put(&l, "epilogues/scaled.cu.in",
+      "$stage \"changes x in between\"\n$sum \"total\"\npart;\n$row()\nscale;\n$map()\nx;\n"
+      "$scale \"scale\"\n");
+  plans(&l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
+  renders(&l, LAMPAR_ONESHOT,
+          "scaled sum - -\nscaled row - -\nscaled map - -\nscaled scale - -\n"
+          "peaked peak - -\npeaked map - -\n");
+  put(&l, "epilogues/scaled.cu.in",
+      "$stage \"two sums\"\n$sum \"total\"\npart;\n$row()\nmean;\n$sum \"squares\"\npart;\n"
+      "$map()\nweight;\n$row()\nscale;\n$scale \"scale\"\n");
+  plans(&l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
+  renders(&l, LAMPAR_ONESHOT,
+          "scaled sum - -\nscaled row - -\nscaled sum ahead -\nscaled map - -\nscaled row - -\n"
+          "scaled scale - -\npeaked peak - known\npeaked map - -\n");
   lab_close(&l);
 }
 
@@ -296,7 +331,7 @@ static void test_mistakes_of_specs(void **state) {
           "2: epilogue[2]: residual comes after group, which stores its result in an operand: it "
           "must be the last");
   put(&l, "epilogues/other.cu.in",
-      "$stage \"other\"\n$operand { name = \"residual\", per = \"row\" }\n$map()\nx;\n");
+      "$stage \"other\"\n$operand { name = \"residual\", per = \"element\" }\n$map()\nx;\n");
   refused(&l, EPILOGUE("{ 'residual', 'other' }"),
           "2: epilogue[2]: residual and other both have an operand residual");
   put(&l, "epilogues/a_stage_with_a_name_that_is_rather_long.cu.in",
@@ -368,6 +403,13 @@ static void test_mistakes_of_files(void **state) {
                WRONG "2: operand a: per = \"group\" and group = ELEMENTS go together");
   file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"row\", out = true }\n",
                WRONG "2: operand a: unknown field out; it has dtype group name output per");
+  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"row\" }\n",
+               WRONG "2: operand a: what is per row is stored; an input is per element, column or "
+                     "tensor");
+  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"column\", dtype = \"i8\" }\n",
+               WRONG "2: operand a: an input per column is i8; it should be one of bf16 f16 f32");
+  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"tensor\" }\n",
+               WRONG "2: operand a: an input per tensor is bf16; it should be one of f32");
   file_refused("$stage \"a\"\n$local a = option(\"a\", { 1 })\n",
                WRONG "2: option a: a list of two or more choices is needed, the default first");
   file_refused("$stage \"a\"\n$local a = option(\"a\", { 1, \"B\" })\n",
@@ -559,11 +601,17 @@ static void test_documentation(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_what_templates_get), cmocka_unit_test(test_peak_ahead),
-      cmocka_unit_test(test_no_stages),          cmocka_unit_test(test_options),
-      cmocka_unit_test(test_mistakes_of_specs),  cmocka_unit_test(test_dropped),
-      cmocka_unit_test(test_mistakes_of_files),  cmocka_unit_test(test_own_folder),
-      cmocka_unit_test(test_changed_since),      cmocka_unit_test(test_line_directives),
+      cmocka_unit_test(test_what_templates_get),
+      cmocka_unit_test(test_peak_ahead),
+      cmocka_unit_test(test_totals),
+      cmocka_unit_test(test_no_stages),
+      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_mistakes_of_specs),
+      cmocka_unit_test(test_dropped),
+      cmocka_unit_test(test_mistakes_of_files),
+      cmocka_unit_test(test_own_folder),
+      cmocka_unit_test(test_changed_since),
+      cmocka_unit_test(test_line_directives),
       cmocka_unit_test(test_documentation),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -302,6 +302,18 @@ __device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) {
   unpack_bf16(pack_bf16(x), x);  // just as if it had been stored and loaded again
 }
 
+__device__ __forceinline__ const char *bias_at(const Arguments &call, const Place &here) {
+  return call.bias + (here.vector * kVectorElements) * 2;
+}
+
+__device__ __forceinline__ const char *layernorm_weight_at(const Arguments &call, const Place &here) {
+  return call.layernorm_weight + (here.vector * kVectorElements) * 2;
+}
+
+__device__ __forceinline__ const char *layernorm_bias_at(const Arguments &call, const Place &here) {
+  return call.layernorm_bias + (here.vector * kVectorElements) * 2;
+}
+
 template <unsigned kCount>
 __device__ __forceinline__ void store_quantized(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
@@ -372,9 +384,10 @@ __device__ __forceinline__ Scaling scaling_of(float peak, float limit) {
 
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
 // the row's mailboxes in a fixed order. The same for every geometry, and so are the bits.
-__device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
-  return __shfl_xor_sync(0xffffffff, value, lane_mask);
-}
+
+// Partial results by mailbox, twice: the next round may begin while the last is still being read.
+constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
+constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
 
 // Numbers that are not negative are in the order of their bits.
 __device__ __forceinline__ float warp_max(float value) {
@@ -383,9 +396,6 @@ __device__ __forceinline__ float warp_max(float value) {
   return __uint_as_float(bits);
 }
 
-// Partial results by mailbox, twice: the next round may begin while the last is still being read.
-constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
 constexpr unsigned kPartialBytes = 2 * kShares * kPartials * sizeof(Real);
 __shared__ alignas(16) char exchange[kPartialBytes];
 
@@ -451,7 +461,8 @@ __device__ __forceinline__ void wait_partials(const Rounds &, unsigned) { __sync
 // Adds up what the lanes have of each of this warp's mailboxes.
 __device__ __forceinline__ void add_lanes(Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v)
-    for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
+    for (unsigned mask = 16; mask > 0; mask /= 2)
+      part[v] = part[v] + __shfl_xor_sync(0xffffffff, part[v], mask);
 }
 
 // Tells the row the sums over this warp's mailboxes, `first` and on.
@@ -569,17 +580,17 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       bias_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          call.bias + turn[v].place.vector * kVectorElements * 2, call.vectors);
+          bias_at(call, turn[v].place), call.vectors);
   Words_bf16 layernorm_weight_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       layernorm_weight_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          call.layernorm_weight + turn[v].place.vector * kVectorElements * 2, call.vectors);
+          layernorm_weight_at(call, turn[v].place), call.vectors);
   Words_bf16 layernorm_bias_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       layernorm_bias_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          call.layernorm_bias + turn[v].place.vector * kVectorElements * 2, call.vectors);
+          layernorm_bias_at(call, turn[v].place), call.vectors);
   const float eps = call.eps;
   const float global_scale = __uint_as_float(load_element<4>(call.global_scale));
   if (rounds.number == 0) join_rounds();

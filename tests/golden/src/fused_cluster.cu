@@ -407,14 +407,17 @@ __device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) {
 }
 
 __device__ __forceinline__ const char *residual_at(const Arguments &call, const Place &here) {
-  return call.residual + (here.row * call.residual_stride +
-      here.vector * kVectorElements) * 2;
+  return call.residual + (here.row * call.residual_stride + here.vector * kVectorElements) * 2;
 }
 
 template <unsigned kCount>
 __device__ __forceinline__ void store_residual_out(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
   if (here.active) store_vector<2>(here.residual_out_to, v, call.vectors);
+}
+
+__device__ __forceinline__ const char *weight_at(const Arguments &call, const Place &here) {
+  return call.weight + (here.vector * kVectorElements) * 2;
 }
 
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
@@ -447,9 +450,10 @@ __device__ __forceinline__ Real inverse_sqrt(Real value) {
 
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
 // the row's mailboxes in a fixed order. The same for every geometry, and so are the bits.
-__device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
-  return __shfl_xor_sync(0xffffffff, value, lane_mask);
-}
+
+// Partial results by mailbox, twice: the next round may begin while the last is still being read.
+constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
+constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
 
 // Numbers that are not negative are in the order of their bits.
 __device__ __forceinline__ float warp_max(float value) {
@@ -458,9 +462,6 @@ __device__ __forceinline__ float warp_max(float value) {
   return __uint_as_float(bits);
 }
 
-// Partial results by mailbox, twice: the next round may begin while the last is still being read.
-constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
 constexpr unsigned kPartialBytes = 2 * kShares * kPartials * sizeof(Real);
 // Behind them two barriers, which count the bytes of a round.
 __shared__ alignas(16) char exchange[kPartialBytes + 2 * 8];
@@ -568,7 +569,8 @@ __device__ __forceinline__ void wait_partials(const Rounds &rounds, unsigned sha
 // Adds up what the lanes have of each of this warp's mailboxes.
 __device__ __forceinline__ void add_lanes(Real (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v)
-    for (unsigned mask = 16; mask > 0; mask /= 2) part[v] = part[v] + butterfly(part[v], mask);
+    for (unsigned mask = 16; mask > 0; mask /= 2)
+      part[v] = part[v] + __shfl_xor_sync(0xffffffff, part[v], mask);
 }
 
 // Tells the row the sums over this warp's mailboxes, `first` and on.
@@ -725,7 +727,7 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       weight_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          call.weight + turn[v].place.vector * kVectorElements * 2, call.vectors);
+          weight_at(call, turn[v].place), call.vectors);
   const float eps = call.eps;
   if (rounds.number == 0) join_rounds();
 

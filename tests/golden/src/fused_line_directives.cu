@@ -26,22 +26,22 @@
 #line 32 "templates/parts/banner.cuh.in"
 //
 // Made again by: lampar render plan.json ar_oneshot_w2_fp8_token_bf16_h2944_sm_90_r24
-#line 43 "templates/parts/head.cuh.in"
-
 #line 45 "templates/parts/head.cuh.in"
-constexpr unsigned kWorld = 2;  // ranks
+
 #line 47 "templates/parts/head.cuh.in"
+constexpr unsigned kWorld = 2;  // ranks
+#line 49 "templates/parts/head.cuh.in"
 constexpr unsigned kWarps = 4;  // of a block
 constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // of 16 bytes
-#line 51 "templates/parts/head.cuh.in"
+#line 53 "templates/parts/head.cuh.in"
 constexpr unsigned kHidden = 2944;  // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
-#line 56 "templates/parts/head.cuh.in"
+#line 58 "templates/parts/head.cuh.in"
 constexpr unsigned kCluster = 3;  // blocks that share a row
 constexpr unsigned kVectors = 1;  // of a row that one lane has
-#line 59 "templates/parts/head.cuh.in"
+#line 61 "templates/parts/head.cuh.in"
 
 #line 2 "templates/parts/arguments.cuh.in"
 struct FaultRecord {
@@ -546,13 +546,15 @@ __device__ __forceinline__ Scaling scaling_of(float peak, float limit) {
           multiply_add_f32(rest, 1 / limit, scale)};
 }
 
-#line 3 "templates/parts/ptx/reduce.cuh.in"
+#line 2 "templates/parts/rounds.cuh.in"
 // The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
 // the row's mailboxes in a fixed order. The same for every geometry, and so are the bits.
-__device__ __forceinline__ Real butterfly(Real value, unsigned lane_mask) {
-  return __shfl_xor_sync(0xffffffff, value, lane_mask);
-}
 
+// Partial results by mailbox, twice: the next round may begin while the last is still being read.
+constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
+constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
+
+#line 5 "templates/parts/ptx/reduce.cuh.in"
 // Numbers that are not negative are in the order of their bits.
 __device__ __forceinline__ float warp_max(float value) {
   unsigned bits;
@@ -560,14 +562,11 @@ __device__ __forceinline__ float warp_max(float value) {
   return __uint_as_float(bits);
 }
 
-// Partial results by mailbox, twice: the next round may begin while the last is still being read.
-constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
 constexpr unsigned kPartialBytes = 2 * kShares * kPartials * sizeof(Real);
-#line 21 "templates/parts/ptx/reduce.cuh.in"
+#line 14 "templates/parts/ptx/reduce.cuh.in"
 // Behind them two barriers, which count the bytes of a round.
 __shared__ alignas(16) char exchange[kPartialBytes + 2 * 8];
-#line 26 "templates/parts/ptx/reduce.cuh.in"
+#line 19 "templates/parts/ptx/reduce.cuh.in"
 
 // A thread's part in the rounds. Addresses of shared memory, of round 0: to make them takes a while, so
 // it is done before the kernel waits for anything.
@@ -576,28 +575,28 @@ struct Rounds {
   unsigned sends;   // 1: this lane sends
   unsigned here;    // the exchange of this block
   unsigned to;      // where the share of the warp's first mailbox is sent
-#line 35 "templates/parts/ptx/reduce.cuh.in"
+#line 28 "templates/parts/ptx/reduce.cuh.in"
   unsigned lanes;  // here, of the mailbox that has this lane's number, or the last
-#line 38 "templates/parts/ptx/reduce.cuh.in"
+#line 31 "templates/parts/ptx/reduce.cuh.in"
   unsigned barrier;  // of who gets it
-#line 40 "templates/parts/ptx/reduce.cuh.in"
+#line 33 "templates/parts/ptx/reduce.cuh.in"
 };
 
 __device__ __forceinline__ void settle(Rounds &rounds, unsigned &top) {
   settle(rounds.here, top);
   settle(rounds.to, top);
-#line 46 "templates/parts/ptx/reduce.cuh.in"
+#line 39 "templates/parts/ptx/reduce.cuh.in"
   settle(rounds.lanes, top);
-#line 49 "templates/parts/ptx/reduce.cuh.in"
+#line 42 "templates/parts/ptx/reduce.cuh.in"
   settle(rounds.barrier, top);
-#line 51 "templates/parts/ptx/reduce.cuh.in"
+#line 44 "templates/parts/ptx/reduce.cuh.in"
 }
 
 __device__ __forceinline__ unsigned offset_of(const Rounds &rounds, unsigned share, unsigned mailbox) {
   return ((rounds.number % 2 * kShares + share) * kPartials + mailbox) * unsigned(sizeof(Real));
 }
 
-#line 58 "templates/parts/ptx/reduce.cuh.in"
+#line 51 "templates/parts/ptx/reduce.cuh.in"
 // The shares of the mailboxes from `mailbox` on, a lane each.
 __device__ __forceinline__ float load_partial(const Rounds &rounds, unsigned share, unsigned mailbox) {
   Real value;
@@ -608,30 +607,30 @@ __device__ __forceinline__ float load_partial(const Rounds &rounds, unsigned sha
   return float(value);
 }
 
-#line 69 "templates/parts/ptx/reduce.cuh.in"
+#line 62 "templates/parts/ptx/reduce.cuh.in"
 // Those of four mailboxes, by all lanes.
 __device__ __forceinline__ void load_partials(const Rounds &rounds, unsigned share, unsigned mailbox,
                                               Real *value) {
   const unsigned from = rounds.here + offset_of(rounds, share, mailbox);
-#line 80 "templates/parts/ptx/reduce.cuh.in"
+#line 73 "templates/parts/ptx/reduce.cuh.in"
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
                : "r"(from)
                : "memory");
-#line 85 "templates/parts/ptx/reduce.cuh.in"
+#line 78 "templates/parts/ptx/reduce.cuh.in"
 }
 
 // What of it does not depend on where the others are.
 __device__ __forceinline__ Rounds own_rounds(unsigned lane) {
   Rounds rounds = {};
   rounds.here = unsigned(__cvta_generic_to_shared(exchange));
-#line 92 "templates/parts/ptx/reduce.cuh.in"
+#line 85 "templates/parts/ptx/reduce.cuh.in"
   rounds.lanes = rounds.here + (lane < kRowMailboxes ? lane : kRowMailboxes - 1) * unsigned(sizeof(Real));
-#line 94 "templates/parts/ptx/reduce.cuh.in"
+#line 87 "templates/parts/ptx/reduce.cuh.in"
   return rounds;
 }
 
-#line 4 "templates/parts/ptx/cluster.cuh.in"
+#line 1 "templates/parts/ptx/cluster.cuh.in"
 // The same place in another block of the cluster.
 __device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
   asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(block));
@@ -695,7 +694,7 @@ __device__ __forceinline__ void wait_partials(const Rounds &rounds, unsigned sha
   while (any_lane(waits));
 }
 
-#line 39 "templates/parts/rounds.cuh.in"
+#line 48 "templates/parts/rounds.cuh.in"
 // The largest is the same in any order: no butterfly, and a lane for each mailbox.
 __device__ __forceinline__ void tell_max(const Rounds &rounds, unsigned first, float (&part)[kVectors]) {
   for (unsigned v = 0; v < kVectors; ++v)
@@ -732,7 +731,7 @@ __device__ __forceinline__ Words<kVectorElements / 4> pack_e4m3(const float (&x)
                 encode_e4m3x2(x[4 * i + 2] * inverse, x[4 * i + 3] * inverse) << 16;
   return v;
 }
-#line 88 "templates/parts/head.cuh.in"
+#line 89 "templates/parts/head.cuh.in"
 
 #line 6 "templates/oneshot.cu.in"
 // One use of one mailbox by one lane: every address, as far as it is known without the epoch.
@@ -938,9 +937,9 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
       store_quantized(call, here, pack_e4m3(x, scaling.inverse));
 #line 63 "templates/parts/row_kernel.cuh.in"
     }
-#line 71 "templates/parts/row_kernel.cuh.in"
+#line 75 "templates/parts/row_kernel.cuh.in"
   }
-#line 81 "templates/parts/row_kernel.cuh.in"
+#line 85 "templates/parts/row_kernel.cuh.in"
 }
 
 extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
@@ -949,26 +948,26 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster
   const unsigned first = warp * kVectors;
   unsigned row = blockIdx.x / kCluster;
-#line 90 "templates/parts/row_kernel.cuh.in"
+#line 94 "templates/parts/row_kernel.cuh.in"
   Rounds rounds = open_rounds(first, lane);
-#line 92 "templates/parts/row_kernel.cuh.in"
+#line 96 "templates/parts/row_kernel.cuh.in"
 
   // What can be computed is, while the grid before this one still runs.
   Turn turn[kVectors];
   locate(call, row, first, lane, turn);
   unsigned top = 0;
-#line 98 "templates/parts/row_kernel.cuh.in"
+#line 102 "templates/parts/row_kernel.cuh.in"
   for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], top);
-#line 101 "templates/parts/row_kernel.cuh.in"
+#line 105 "templates/parts/row_kernel.cuh.in"
   settle(rounds, top);
-#line 103 "templates/parts/row_kernel.cuh.in"
+#line 107 "templates/parts/row_kernel.cuh.in"
   if (int(top) < 0) return;  // never: see settle
   wait_for_previous_grid();  // before any access to memory
-#line 106 "templates/parts/row_kernel.cuh.in"
+#line 110 "templates/parts/row_kernel.cuh.in"
   allow_next_grid();
-#line 108 "templates/parts/row_kernel.cuh.in"
+#line 112 "templates/parts/row_kernel.cuh.in"
 
-#line 117 "templates/parts/row_kernel.cuh.in"
+#line 121 "templates/parts/row_kernel.cuh.in"
   serve(call, turn, first, lane, rounds);
-#line 119 "templates/parts/row_kernel.cuh.in"
+#line 123 "templates/parts/row_kernel.cuh.in"
 }

@@ -19,19 +19,19 @@
 #line 32 "templates/parts/banner.cuh.in"
 //
 // Made again by: lampar render plan.json ar_oneshot_w2_bf16_h2688_sm_90_r16
-#line 43 "templates/parts/head.cuh.in"
-
 #line 45 "templates/parts/head.cuh.in"
-constexpr unsigned kWorld = 2;  // ranks
+
 #line 47 "templates/parts/head.cuh.in"
+constexpr unsigned kWorld = 2;  // ranks
+#line 49 "templates/parts/head.cuh.in"
 constexpr unsigned kWarps = 4;  // of a block
 constexpr unsigned kElementBytes = 2;
 constexpr unsigned kVectorElements = 8;  // of 16 bytes
-#line 51 "templates/parts/head.cuh.in"
+#line 53 "templates/parts/head.cuh.in"
 constexpr unsigned kHidden = 2688;  // elements of a row
 constexpr unsigned kRowVectors = kHidden / kVectorElements;
 constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
-#line 59 "templates/parts/head.cuh.in"
+#line 61 "templates/parts/head.cuh.in"
 
 #line 2 "templates/parts/arguments.cuh.in"
 struct FaultRecord {
