@@ -104,7 +104,11 @@ static void write_report(lampar_group *group, uint32_t arch) {
 }
 
 static lampar_status free_group(lampar_group *group) {
-  const lampar_status status = group->driver.init != NULL ? lampar_setup_disarm(group) : LAMPAR_OK;
+  lampar_status status = LAMPAR_OK;
+  if (group->driver.init != NULL) {
+    status = lampar_setup_disarm(group);
+    lampar_kernels_free(&group->alone, &group->driver);
+  }
   if (group->nccl_exchange.driver != NULL) lampar_nccl_exchange_close(&group->nccl_exchange);
   if (group->stream != NULL) group->driver.stream_destroy(group->stream);
   lampar_logger_close(&group->logger);

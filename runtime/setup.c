@@ -15,19 +15,37 @@ typedef struct step_report {
   char sentence[LAMPAR_SENTENCE_BYTES - 60];
 } step_report;
 
-/* Tells all ranks how the step went on each; the first that failed becomes the verdict. */
-static lampar_status vote(lampar_group *group, const char *step, lampar_status own,
-                          lampar_reason reason) {
+/* Of the first rank that failed; OK: none did. */
+typedef struct failure {
+  lampar_status status;
+  char sentence[LAMPAR_SENTENCE_BYTES];
+} failure;
+
+/* Tells all ranks how the step went on each. */
+static lampar_status tell(lampar_group *group, const char *step, lampar_status own,
+                          failure *first) {
   step_report mine = {.status = (int32_t)own}, all[LAMPAR_WORLD_MAX];
   if (own != LAMPAR_OK) snprintf(mine.sentence, sizeof mine.sentence, "%s", lampar_last_error());
   LAMPAR_TRY(lampar_exchange_step(&group->exchange, step, &mine, all, sizeof mine));
-  for (int r = 0; r < group->world && group->verdict.reason == LAMPAR_REASON_NONE; ++r) {
-    if (all[r].status == LAMPAR_OK) continue;
-    all[r].sentence[sizeof all[r].sentence - 1] = '\0';
-    group->verdict.reason = reason;
-    snprintf(group->verdict.sentence, sizeof group->verdict.sentence, "rank %d, step %s: %s", r,
-             step, all[r].sentence);
-  }
+  int r = 0;
+  while (r < group->world && all[r].status == LAMPAR_OK) ++r;
+  *first = (failure){.status = LAMPAR_OK};
+  if (r == group->world) return LAMPAR_OK;
+  first->status = (lampar_status)all[r].status;
+  all[r].sentence[sizeof all[r].sentence - 1] = '\0';
+  snprintf(first->sentence, sizeof first->sentence, "rank %d, step %s: %s", r, step,
+           all[r].sentence);
+  return LAMPAR_OK;
+}
+
+/* The first failure becomes the verdict, unless there is one. */
+static lampar_status vote(lampar_group *group, const char *step, lampar_status own,
+                          lampar_reason reason) {
+  failure first;
+  LAMPAR_TRY(tell(group, step, own, &first));
+  if (first.status == LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) return LAMPAR_OK;
+  group->verdict.reason = reason;
+  snprintf(group->verdict.sentence, sizeof group->verdict.sentence, "%s", first.sentence);
   return LAMPAR_OK;
 }
 
@@ -91,14 +109,22 @@ static lampar_candidates candidates_of(const lampar_kernels *kernels, uint64_t m
       .variants = kernels->variants, .count = kernels->count, .mailboxes = mailboxes};
 }
 
-lampar_status lampar_setup_alone(lampar_group *group, lampar_pack *const *packs,
-                                 size_t pack_count) {
+static lampar_status load_alone(lampar_group *group, lampar_pack *const *packs, size_t pack_count) {
   const uint32_t arch =
       lampar_kernels_arch(packs, pack_count, group->facts[group->rank].capability, 1);
   LAMPAR_TRY(lampar_kernels_collect(&group->alone, packs, pack_count, arch, 1));
   LAMPAR_TRY(load_kernels(group, &group->alone, 1)); /* they wait for nobody */
   group->alone_candidates = candidates_of(&group->alone, 0);
   return LAMPAR_OK;
+}
+
+lampar_status lampar_setup_alone(lampar_group *group, lampar_pack *const *packs,
+                                 size_t pack_count) {
+  failure first;
+  const lampar_status own = load_alone(group, packs, pack_count);
+  LAMPAR_TRY(tell(group, "epilogues after NCCL", own, &first));
+  if (first.status == LAMPAR_OK) return LAMPAR_OK;
+  return lampar_fail(first.status, "%s", first.sentence);
 }
 
 /* Mailboxes for the largest call of any kernel, within the config's limits. */

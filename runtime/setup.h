@@ -5,14 +5,14 @@
 
 #include "group.h"
 
-/* Facts of all ranks, and the verdict from them. `existing` tells whether this rank has a group for
+/* Facts of all ranks, and the verdict from them. `reuse` tells whether this rank has a group for
  * the same ranks already. */
 lampar_status lampar_setup_meet(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
                                 bool *reuse);
 
-/* Loads the kernels that apply an epilogue to a sum of NCCL's, whatever the verdict is. Not
- * collective.
- */
+/* Loads the kernels that apply an epilogue to a sum of NCCL's, whatever the verdict is. Errors:
+ * those of the first rank that cannot, on all ranks: on some alone, a call would have a kernel on
+ * one rank and none on another. */
 lampar_status lampar_setup_alone(lampar_group *group, lampar_pack *const *packs, size_t pack_count);
 
 /* Kernels, workspace, peers, self-test, each voted on. A failure on any rank becomes the verdict of

@@ -22,10 +22,13 @@ failed=0
 run() {
   "$@" > "$build/run.log" 2>&1 || { cat "$build/run.log"; echo "FAILED: $*"; failed=1; }
 }
-for test in groups ranks; do
-  for case in $("$build/bin/emu_${test}_test" --list); do
-    run "$build/bin/emu_${test}_test" "$packs/emu/emu.pack" "$case"
+for spec in emu fused; do
+  for case in $("$build/bin/emu_groups_test" --list $spec); do
+    run "$build/bin/emu_groups_test" "$packs/$spec/$spec.pack" "$case"
   done
+done
+for case in $("$build/bin/emu_ranks_test" --list); do
+  run "$build/bin/emu_ranks_test" "$packs/emu/emu.pack" "$case"
 done
 run "$build/bin/emu_protocol_test" "$packs/emu/emu.pack" 3 bf16 328 24 1 programmatic
 run "$build/bin/fused_test" "$packs/fused/fused.pack"

@@ -1,5 +1,7 @@
 /* What a program is told: of a group, of a call, of a pack, of what it did wrong. On the emulated
- * device: groups_test PACK CASE, exit status 0 when all is as it should be. */
+ * device: groups_test PACK CASE, exit status 0 when all is as it should be. --list SPEC: the cases
+ * for the pack of that spec. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,6 +290,59 @@ static lampar_status packs(lampar_ranks *ranks, lampar_pack *pack) {
   return expect_error(lampar_pack_open("/absent", &other), LAMPAR_ERROR_SYSTEM, "opened");
 }
 
+/* ---- kernels of one rank, which apply an epilogue to a sum of NCCL's ---- */
+
+/* The emulated device keeps a file open for each kernel that is loaded. */
+static size_t loaded_kernels(void) {
+  size_t count = 0;
+  DIR *const folder = opendir("/proc/self/fd");
+  for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+    char path[PATH_BYTES] = "";
+    const ssize_t length = readlinkat(dirfd(folder), entry->d_name, path, sizeof path - 1);
+    count += length > 0 && strstr(path, "lampar-emu-kernel") != NULL;
+  }
+  if (folder != NULL) closedir(folder);
+  return count;
+}
+
+static lampar_status kernels_freed(lampar_ranks *ranks, lampar_pack *pack) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  LAMPAR_TRY(lampar_ranks_connect(ranks, NULL));
+  LAMPAR_TRY(expect(loaded_kernels() == 0, "no kernel before a group"));
+  LAMPAR_TRY(lampar_ranks_open_group(ranks, &pack, 1, &config));
+  LAMPAR_TRY(expect(loaded_kernels() > 0, "kernels of a group"));
+  LAMPAR_TRY(lampar_ranks_close_group(ranks));
+  return expect(loaded_kernels() == 0, "no kernel after the group");
+}
+
+/* Rank 1 has a pack whose kernels of one rank were damaged after it was opened. */
+static lampar_status create_damaged(lampar_rank *rank, void *user) {
+  lampar_pack *const good = user, *pack = NULL;
+  char *const copy = aligned_alloc(16, (good->size + 15) & ~(size_t)15);
+  LAMPAR_TRY(expect(copy != NULL, "memory for a copy"));
+  memcpy(copy, good->data, good->size);
+  LAMPAR_TRY(lampar_pack_open_owned(copy, good->size, "copy", &pack));
+  for (uint32_t i = 0; rank->rank == 1 && i < pack->header->record_count; ++i)
+    if (pack->records[i].variant.world == 1) copy[pack->records[i].code_offset] ^= 1;
+  lampar_group *group = NULL;
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  const lampar_status status =
+      expect_error(lampar_group_create(&group, rank->comm, &pack, 1, &config), LAMPAR_ERROR_DRIVER,
+                   "rank 1, step epilogues after NCCL: ");
+  lampar_pack_close(pack);
+  return status;
+}
+
+static lampar_status kernels_damaged(lampar_ranks *ranks, lampar_pack *pack) {
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  LAMPAR_TRY(lampar_ranks_connect(ranks, NULL));
+  LAMPAR_TRY(lampar_ranks_run(ranks, create_damaged, pack));
+  return expect(loaded_kernels() == 0, "nothing is left of the groups");
+}
+
 /* ---- the log ---- */
 
 static lampar_status log_of(lampar_ranks *ranks, lampar_pack *pack, const char *level,
@@ -345,30 +400,33 @@ static lampar_status devices(lampar_ranks *ranks, lampar_pack *pack) {
 }
 
 static const struct {
-  const char *name;
+  const char *spec, *name;
   lampar_status (*run)(lampar_ranks *, lampar_pack *);
 } cases[] = {
-    {"no-peer-access", no_peer_access},
-    {"no-world", no_world},
-    {"no-arch", no_arch},
-    {"query", query},
-    {"refusals", refusals},
-    {"late-in-nccl", late_in_nccl},
-    {"late-in-process", late_in_process},
-    {"packs", packs},
-    {"logs", logs},
-    {"devices", devices},
+    {"emu", "no-peer-access", no_peer_access},
+    {"emu", "no-world", no_world},
+    {"emu", "no-arch", no_arch},
+    {"emu", "query", query},
+    {"emu", "refusals", refusals},
+    {"emu", "late-in-nccl", late_in_nccl},
+    {"emu", "late-in-process", late_in_process},
+    {"emu", "packs", packs},
+    {"fused", "kernels-freed", kernels_freed},
+    {"fused", "kernels-damaged", kernels_damaged},
+    {"emu", "logs", logs},
+    {"emu", "devices", devices},
 };
 
 int main(int argc, char **argv) {
   lampar_pack *pack = NULL;
   lampar_ranks *ranks = NULL;
   size_t chosen = 0;
-  if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) printf("%s\n", cases[i].name);
+  const size_t count = sizeof cases / sizeof cases[0];
+  if (argc == 3 && strcmp(argv[1], "--list") == 0) {
+    for (size_t i = 0; i < count; ++i)
+      if (strcmp(cases[i].spec, argv[2]) == 0) printf("%s\n", cases[i].name);
     return 0;
   }
-  const size_t count = sizeof cases / sizeof cases[0];
   while (argc == 3 && chosen < count && strcmp(cases[chosen].name, argv[2]) != 0) ++chosen;
   if (argc != 3 || chosen == count) {
     fprintf(stderr, "usage: groups_test PACK CASE\n");
