@@ -76,8 +76,14 @@ static lampar_status open_exchange(build *b) {
   LAMPAR_TRY(lampar_driver_open(&b->driver));
   LAMPAR_TRY(lampar_nccl_open(&b->nccl));
   b->is_nccl = true;
-  return lampar_nccl_exchange_open(&b->nccl_exchange, &b->driver, &b->nccl, &b->logger,
-                                   b->options.comm, &b->exchange);
+  LAMPAR_TRY(lampar_nccl_exchange_open(&b->nccl_exchange, &b->driver, &b->nccl, &b->logger,
+                                       b->options.comm, &b->exchange));
+  b->logger.rank = b->exchange.rank;
+  if (b->exchange.world > LAMPAR_WORLD_MAX)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "lampar_jit_options: comm has %d ranks; at most %d build together",
+                       b->exchange.world, LAMPAR_WORLD_MAX);
+  return LAMPAR_OK;
 }
 
 static void choose_threads(build *b) {

@@ -484,20 +484,36 @@ static void *serve_over_nccl(void *argument) {
   return NULL;
 }
 
+/* A line of each rank of the communicator, under its number. */
+static void expect_log_of_ranks(const char *path) {
+  char text[4096] = "", line[64];
+  FILE *const file = fopen(path, "r");
+  assert_non_null(file);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  for (int r = 0; r < NCCL_RANKS; ++r) {
+    snprintf(line, sizeof line, "lampar info rank %d: small: ", r);
+    if (strstr(text, line) == NULL) fail_msg("no '%s' in: %s", line, text);
+  }
+}
+
 /* Rank 0 has all kernels and gives them to the others. That they compile while they wait for each
  * other is for real devices: to the emulated one it looks like a deadlock. */
 static void ranks_may_share_over_nccl(void **state) {
   (void)state;
   if (!has_emulator()) skip();
   scratch s;
-  char folder[SCRATCH_PATH_BYTES];
+  char folder[SCRATCH_PATH_BYTES], log[SCRATCH_PATH_BYTES];
   lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
   lampar_pack *pack;
   scratch_open(&s);
   scratch_path(&s, "cache", folder);
+  scratch_path(&s, "log", log);
   options.write_folder = folder;
   assert_int_equal(lampar_jit_build(spec, "emu", &options, &pack), LAMPAR_OK);
   setenv("LAMPAR_DEVICE", "emu", 1);
+  setenv("LAMPAR_DEBUG", "info", 1);
+  setenv("LAMPAR_DEBUG_FILE", log, 1);
   nccl_rank ranks[NCCL_RANKS] = {{0}};
   int (*make_id)(nccl_id *);
   void *const emulator = dlopen(getenv("LAMPAR_EMU_LIBRARY"), RTLD_NOW);
@@ -517,8 +533,11 @@ static void ranks_may_share_over_nccl(void **state) {
     assert_int_equal(r == 0 ? ranks[r].stats.cached : ranks[r].stats.received,
                      lampar_pack_count(pack));
   }
+  expect_log_of_ranks(log);
   lampar_pack_close(pack);
   unsetenv("LAMPAR_DEVICE");
+  unsetenv("LAMPAR_DEBUG");
+  unsetenv("LAMPAR_DEBUG_FILE");
   scratch_close(&s);
 }
 
