@@ -1,10 +1,10 @@
 #include <argp.h>
 #include <fnmatch.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "epilogue_verify.h"
 #include "kernels.h"
 #include "lampar/lampar_jit.h"
@@ -12,7 +12,6 @@
 #include "pack_read.h"
 #include "plan.h"
 #include "spec.h"
-#include "template_folder.h"
 #include "trial.h"
 #include "verbs.h"
 
@@ -385,11 +384,10 @@ static lampar_status build_pack(lampar_rank *rank, void *user) {
 
 /* Mistakes in a spec are no rank's, and need no device. */
 static lampar_status check_spec(const char *path) {
-  char templates[PATH_MAX];
+  const char *const templates = lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
   lampar_spec spec = {0};
   lampar_plan plan = {0};
   lampar_status status = lampar_spec_read(path, &spec, NULL);
-  if (status == LAMPAR_OK) status = lampar_template_folder(NULL, templates);
   if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, NULL);
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);
