@@ -32,15 +32,17 @@ static void describe_mailboxes(const warp *warp, const lane *lane) {
   const char *ranks = strstr(name, "_w"); /* "ar_oneshot_w8_..." */
   const uintptr_t own = (uintptr_t)arguments->own;
   const size_t world = ranks != NULL ? strtoul(ranks + 2, NULL, 10) : 1;
+  /* "..._twoshot_...": the second exchange has mailboxes of its own, behind those of the first. */
+  const size_t mailboxes = arguments->mailboxes * (strstr(name, "_twoshot") != NULL ? 2 : 1);
   fprintf(stderr, "rank %u polls", arguments->rank);
   uintptr_t mailbox = 0;
   for (unsigned i = 0; i < lane->watched; ++i) {
     const uintptr_t offset = lane->watches[i].vector * 16 - own;
     const uintptr_t slot = offset / LAMPAR_MAILBOX_BYTES;
     mailbox = slot / world / 2;
-    if (lane->watches[i].vector * 16 < own || mailbox >= arguments->mailboxes) {
+    if (lane->watches[i].vector * 16 < own || mailbox >= mailboxes) {
       fprintf(stderr, "%s %#" PRIxPTR, i ? "," : "", lane->watches[i].vector * 16);
-      mailbox = arguments->mailboxes;
+      mailbox = mailboxes;
       continue;
     }
     if (i == 0)
@@ -48,8 +50,7 @@ static void describe_mailboxes(const warp *warp, const lane *lane) {
               slot / world % 2);
     fprintf(stderr, " %" PRIuPTR, slot % world);
   }
-  if (mailbox < arguments->mailboxes)
-    fprintf(stderr, "; epoch now %" PRIu32, arguments->epoch[mailbox]);
+  if (mailbox < mailboxes) fprintf(stderr, "; epoch now %" PRIu32, arguments->epoch[mailbox]);
 }
 
 /* How far from the cause a lane may be: each waits for lanes of a lesser depth. */
