@@ -39,26 +39,25 @@ grep -q 'name   = "mine"' gpt2.lua && grep -q 'dtype  = { "f16" }' gpt2.lua && g
   fail "$(cat gpt2.lua)"
 [ ! -s remarks ] || fail "a dtype that is given is assumed: $(cat remarks)"
 
-config() { printf '%s\n' "$1" > config.json; }
-config '{"model_type": "vit", "vision_config": {"hidden_size": 1152}}'
-refused 'has no hidden_size.*only vision_config.hidden_size = 1152; write the spec by hand' "$LAMPAR" init --config config.json
-config '{"model_type": "x", "hidden_size": 4096, "torch_dtype": "bfloat16", "dtype": "float16"}'
-refused 'several dtypes: torch_dtype = bfloat16, dtype = float16; choose one with --dtype' "$LAMPAR" init --config config.json
-config '{"model_type": "x", "hidden_size": 4096, "torch_dtype": "float8_e4m3fn"}'
-refused 'torch_dtype is float8_e4m3fn; kernels exist for' "$LAMPAR" init --config config.json
-config '{"model_type": "x", "hidden_size": 4097}'
-refused 'hidden_size is 4097; a row has a multiple of 8' "$LAMPAR" init --config config.json
-config '{"model_type": "x", "hidden_size": "4096"}'
-refused 'hidden_size is 4096; a row has a multiple of 8' "$LAMPAR" init --config config.json
-config '{"hidden_size": 4096}'
-refused 'no model_type that could name the pack; say a name with --name' "$LAMPAR" init --config config.json
-config '[1, 2]'
-refused 'is no JSON object' "$LAMPAR" init --config config.json
-config '{"hidden_size": 4096,
-'
-refused '^lampar init: config.json:[0-9]*: is no JSON' "$LAMPAR" init --config config.json
-refused 'config.json: cannot be read: Is a directory|cannot be read' "$LAMPAR" init --config "$PWD"
-config "$(printf '{"model_type": "a\\nb\\"]]", "hidden_size": 64}')"
+# wrong CONFIG PATTERN: a config.json that init refuses.
+wrong() {
+  printf '%s\n' "$1" > config.json
+  refused "$2" "$LAMPAR" init --config config.json
+}
+wrong '{"model_type": "vit", "vision_config": {"hidden_size": 1152}}' \
+  'has no hidden_size.*only vision_config.hidden_size = 1152; write the spec by hand'
+wrong '{"model_type": "x", "hidden_size": 4096, "torch_dtype": "bfloat16", "dtype": "float16"}' \
+  'several dtypes: torch_dtype = bfloat16, dtype = float16; choose one with --dtype'
+wrong '{"model_type": "x", "hidden_size": 4096, "torch_dtype": "float8_e4m3fn"}' \
+  'torch_dtype is float8_e4m3fn; kernels exist for'
+wrong '{"model_type": "x", "hidden_size": 4097}' 'hidden_size is 4097; a row has a multiple of 8'
+wrong '{"model_type": "x", "hidden_size": "4096"}' 'hidden_size is 4096; a row has a multiple of 8'
+wrong '{"hidden_size": 4096}' 'no model_type that could name the pack; say a name with --name'
+wrong '[1, 2]' 'is no JSON object'
+wrong '{"hidden_size": 4096,
+' '^lampar init: config.json:[0-9]*: is no JSON'
+refused "^lampar init: $PWD: cannot be read: Is a directory\$" "$LAMPAR" init --config "$PWD"
+printf '{"model_type": "a\\nb\\"]]", "hidden_size": 64}' > config.json
 "$LAMPAR" init --config config.json 2> /dev/null > odd.lua
 "$LAMPAR" plan odd.lua > /dev/null || fail 'an odd model_type spoils the spec'
 refused "^lampar init: --tp '17': 2 to 16 ranks" "$LAMPAR" init --config config.json --tp 2,17
