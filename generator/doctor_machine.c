@@ -7,8 +7,7 @@
 static uint32_t arch_for(uint32_t capability) {
   uint32_t best = 0;
   for (size_t i = 0; lampar_archs[i] != 0; ++i)
-    if (lampar_archs[i] / 10 == capability / 10 && lampar_archs[i] <= capability)
-      best = lampar_archs[i];
+    if (lampar_arch_runs(lampar_archs[i], capability)) best = lampar_archs[i];
   return best;
 }
 

@@ -43,8 +43,7 @@ static bool would_run(lampar_machine *machine, lampar_pack *pack, const set *s, 
   if (here == 0) {
     bool same = false;
     for (int i = 0; i < machine->gpu_count; ++i)
-      same = same ||
-             (machine->capability[i] / 10 == s->arch / 10 && s->arch <= machine->capability[i]);
+      same = same || lampar_arch_runs(s->arch, machine->capability[i]);
     snprintf(why, size,
              same ? "the pack has others that fit the GPUs here better" : "no GPU here is for %s",
              lampar_arch_name(s->arch));

@@ -15,13 +15,9 @@ static int64_t position(uint32_t dtype, uint32_t bits) {
   return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
 }
 
-/* How far a neighbour of the nearest number may be: one and a half units in the last place. */
+/* How far a neighbour of the nearest number may be. */
 static double reach_of(uint32_t dtype, double value) {
-  const int mantissa_bits = dtype == LAMPAR_BF16 ? 7 : dtype == LAMPAR_F16 ? 10 : 23;
-  const int exponent_min = dtype == LAMPAR_F16 ? -14 : -126;
-  int exponent = exponent_min;
-  if (fabs(value) >= ldexp(1, exponent_min) && !isinf(value)) exponent = ilogb(value);
-  return ldexp(1.5, exponent - mantissa_bits);
+  return 1.5 * lampar_reference_ulp(dtype, value);
 }
 
 /* In doubt the next number up or down is right as well, and so is what the doubt itself can do. */

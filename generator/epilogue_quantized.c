@@ -70,27 +70,28 @@ lampar_status lampar_walk_fp8_static(lampar_walk *walk) {
   return store_codes(walk, 0, walk->hidden);
 }
 
-/* One scale for the whole row, by the two functions of a format's reference. */
-static lampar_status walk_token(lampar_walk *walk, float (*peak)(const float *, size_t, uint8_t *),
-                                void (*quantize)(const float *, size_t, float, uint8_t *)) {
-  const float expected = peak(walk->x, walk->hidden, walk->codes);
+/* The two functions of a format's reference. */
+typedef struct scaled_format {
+  float (*peak)(const float *, size_t, uint8_t *);
+  void (*quantize)(const float *, size_t, float, uint8_t *);
+} scaled_format;
+
+static const scaled_format fp8 = {lampar_reference_fp8_peak, lampar_reference_fp8};
+static const scaled_format int8 = {lampar_reference_int8_peak, lampar_reference_int8};
+
+/* One fp32 scale, the `at`-th of the operand, for a row or a group of it. */
+static lampar_status check_scaled(lampar_walk *walk, scaled_format format, size_t first,
+                                  size_t count, size_t at) {
+  const float *const x = walk->x + first;
+  const float expected = format.peak(x, count, walk->codes + first);
   float scale;
-  LAMPAR_TRY(store_scale(walk, row_scale(walk), expected, &scale));
-  if (!walk->is_exact) quantize(walk->x, walk->hidden, 1 / scale, walk->codes);
-  return store_codes(walk, 0, walk->hidden);
+  LAMPAR_TRY(store_scale(walk, at, expected, &scale));
+  if (!walk->is_exact) format.quantize(x, count, 1 / scale, walk->codes + first);
+  return store_codes(walk, first, count);
 }
 
 lampar_status lampar_walk_fp8_token(lampar_walk *walk) {
-  return walk_token(walk, lampar_reference_fp8_peak, lampar_reference_fp8);
-}
-
-/* An fp32 scale for a group of fp8_group. */
-static lampar_status check_group(lampar_walk *walk, size_t first, size_t count, size_t at) {
-  const float expected = lampar_reference_fp8_peak(walk->x + first, count, walk->codes + first);
-  float scale;
-  LAMPAR_TRY(store_scale(walk, at, expected, &scale));
-  if (!walk->is_exact) lampar_reference_fp8(walk->x + first, count, 1 / scale, walk->codes + first);
-  return store_codes(walk, first, count);
+  return check_scaled(walk, fp8, 0, walk->hidden, row_scale(walk));
 }
 
 /* A scale of one byte, the `byte`-th of the operand. */
@@ -137,8 +138,8 @@ lampar_status lampar_walk_fp8_group(lampar_walk *walk) {
       LAMPAR_TRY(check_group_power(walk, first, count, packed_scale(walk, info, g)));
     else
       LAMPAR_TRY(
-          check_group(walk, first, count,
-                      (size_t)lampar_operand_item(variant, info, walk->row, g, memory->stride)));
+          check_scaled(walk, fp8, first, count,
+                       (size_t)lampar_operand_item(variant, info, walk->row, g, memory->stride)));
   }
   uint8_t none;
   for (size_t g = groups; info->dtype == LAMPAR_U32 && g % 4 != 0; ++g)
@@ -159,16 +160,13 @@ lampar_status lampar_walk_nvfp4(lampar_walk *walk) {
         lampar_reference_nvfp4(walk->x + first, count, global, walk->codes + first);
     uint8_t scale;
     LAMPAR_TRY(store_scale_byte(walk, at, expected, &scale));
-    if (scale != expected) {
-      const float decoded = lampar_e4m3_decode(scale), inverse = decoded > 0 ? global / decoded : 0;
-      for (size_t i = first; i < first + count; ++i)
-        walk->codes[i] = lampar_e2m1_encode(walk->x[i] * inverse);
-    }
+    if (scale != expected)
+      lampar_reference_nvfp4_codes(walk->x + first, count, global, scale, walk->codes + first);
     LAMPAR_TRY(store_codes(walk, first, count));
   }
   return LAMPAR_OK;
 }
 
 lampar_status lampar_walk_int8_token(lampar_walk *walk) {
-  return walk_token(walk, lampar_reference_int8_peak, lampar_reference_int8);
+  return check_scaled(walk, int8, 0, walk->hidden, row_scale(walk));
 }

@@ -26,7 +26,6 @@ typedef struct build {
   lampar_plan plan;
   lampar_jit_kernels kernels;
   lampar_exchange exchange; /* world 0: this process alone */
-  bool is_nccl;
   lampar_driver driver;
   lampar_nccl nccl;
   lampar_nccl_exchange nccl_exchange;
@@ -75,7 +74,6 @@ static lampar_status open_exchange(build *b) {
   if (b->options.comm == NULL) return LAMPAR_OK;
   LAMPAR_TRY(lampar_driver_open(&b->driver));
   LAMPAR_TRY(lampar_nccl_open(&b->nccl));
-  b->is_nccl = true;
   LAMPAR_TRY(lampar_nccl_exchange_open(&b->nccl_exchange, &b->driver, &b->nccl, &b->logger,
                                        b->options.comm, &b->exchange));
   b->logger.rank = b->exchange.rank;
@@ -128,14 +126,13 @@ static lampar_status find_kernels(build *b, const source *from, const char *arch
 }
 
 static lampar_status make_kernels(build *b, const source *from, const char *arch) {
-  const lampar_jit_share share = {.exchange = &b->exchange, .is_nccl = b->is_nccl};
   const bool is_shared = b->exchange.all_gather != NULL;
   lampar_status status = find_kernels(b, from, arch);
-  if (is_shared) status = lampar_jit_share_out(&share, &b->kernels, status);
+  if (is_shared) status = lampar_jit_share_out(&b->exchange, &b->kernels, status);
   LAMPAR_TRY(status);
   for (size_t i = 0; !is_shared && i < b->kernels.count; ++i) b->kernels.list[i].is_mine = true;
   status = lampar_jit_kernels_compile(&b->kernels);
-  return is_shared ? lampar_jit_share_gather(&share, &b->kernels, status) : status;
+  return is_shared ? lampar_jit_share_gather(&b->exchange, &b->kernels, status) : status;
 }
 
 static lampar_status write_pack(const build *b, uint8_t **bytes, size_t *size) {
@@ -186,7 +183,7 @@ static void close_build(build *b) {
   lampar_jit_kernels_close(&b->kernels);
   lampar_cache_close(cache);
   lampar_plan_free(&b->plan);
-  if (b->is_nccl) lampar_nccl_exchange_close(&b->nccl_exchange);
+  lampar_nccl_exchange_close(&b->nccl_exchange);
   lampar_logger_close(&b->logger);
   pthread_mutex_destroy(&b->log_mutex);
 }

@@ -25,23 +25,13 @@ typedef struct holding {
 
 enum { HOLDINGS_MAX = MESSAGE_BYTES / sizeof(holding) };
 
-static lampar_status gather(const lampar_jit_share *share, const char *step, const void *mine,
+static lampar_status gather(const lampar_exchange *exchange, const char *step, const void *mine,
                             void *all, size_t bytes) {
-  const lampar_exchange *const exchange = share->exchange;
-  const int result = exchange->all_gather(exchange->user, mine, all, bytes);
-  if (result == 0) return LAMPAR_OK;
-  if (share->is_nccl)
-    return lampar_fail((lampar_status)result, "building together, step \"%s\", rank %d of %d: %s",
-                       step, exchange->rank, exchange->world, lampar_last_error());
-  return lampar_fail(
-      LAMPAR_ERROR_SYSTEM,
-      "building together, step \"%s\", rank %d of %d: the exchange returned %d: some "
-      "rank did not arrive, or its transport failed",
-      step, exchange->rank, exchange->world, result);
+  return lampar_exchange_step(exchange, "building together", step, mine, all, bytes);
 }
 
 /* OK when all ranks are; `all` may be looked at then. */
-static lampar_status agree(const lampar_jit_share *share, const char *step,
+static lampar_status agree(const lampar_exchange *exchange, const char *step,
                            const lampar_jit_kernels *kernels, lampar_status own,
                            report all[LAMPAR_WORLD_MAX]) {
   report mine = {
@@ -59,18 +49,18 @@ static lampar_status agree(const lampar_jit_share *share, const char *step,
     if (parts != NULL) lampar_digest_parts(parts, kernels->count, mine.kernels);
     free(parts);
   }
-  LAMPAR_TRY(gather(share, step, &mine, all, sizeof mine));
-  for (int r = 0; r < share->exchange->world; ++r) {
+  LAMPAR_TRY(gather(exchange, step, &mine, all, sizeof mine));
+  for (int r = 0; r < exchange->world; ++r) {
     if (all[r].status == LAMPAR_OK) continue;
-    if (r == share->exchange->rank) return lampar_fail(all[r].status, "%s", mine.sentence);
+    if (r == exchange->rank) return lampar_fail(all[r].status, "%s", mine.sentence);
     all[r].sentence[sizeof all[r].sentence - 1] = '\0';
     return lampar_fail((lampar_status)all[r].status, "rank %d: %s", r, all[r].sentence);
   }
   return LAMPAR_OK;
 }
 
-static lampar_status compare(const lampar_jit_share *share, const report *all) {
-  for (int r = 1; r < share->exchange->world; ++r)
+static lampar_status compare(const lampar_exchange *exchange, const report *all) {
+  for (int r = 1; r < exchange->world; ++r)
     if (all[r].count != all[0].count ||
         memcmp(all[r].kernels, all[0].kernels, sizeof all[r].kernels) != 0)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT,
@@ -81,9 +71,9 @@ static lampar_status compare(const lampar_jit_share *share, const report *all) {
 }
 
 /* Entry rank * count + kernel. The caller frees it. */
-static lampar_status gather_holdings(const lampar_jit_share *share,
+static lampar_status gather_holdings(const lampar_exchange *exchange,
                                      const lampar_jit_kernels *kernels, holding **all) {
-  const size_t count = kernels->count, world = (size_t)share->exchange->world;
+  const size_t count = kernels->count, world = (size_t)exchange->world;
   holding mine[HOLDINGS_MAX], *const step = calloc(world * HOLDINGS_MAX, sizeof *step);
   *all = calloc(world * count, sizeof **all);
   lampar_status status = LAMPAR_OK;
@@ -99,7 +89,7 @@ static lampar_status gather_holdings(const lampar_jit_share *share,
       lampar_digest(code->bytes, code->size, mine[i].digest);
       memcpy(mine[i].build, code->build, sizeof mine[i].build);
     }
-    status = gather(share, "kernels", mine, step, some * sizeof *mine);
+    status = gather(exchange, "kernels", mine, step, some * sizeof *mine);
     for (size_t r = 0; status == LAMPAR_OK && r < world; ++r)
       memcpy(*all + r * count + first, step + r * some, some * sizeof *step);
   }
@@ -121,14 +111,14 @@ static bool has_same(const holding *a, const holding *b) {
   return a->size == b->size && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
-lampar_status lampar_jit_share_out(const lampar_jit_share *share, lampar_jit_kernels *kernels,
+lampar_status lampar_jit_share_out(const lampar_exchange *exchange, lampar_jit_kernels *kernels,
                                    lampar_status own) {
   report all[LAMPAR_WORLD_MAX];
   holding *holdings;
-  const size_t world = (size_t)share->exchange->world;
-  LAMPAR_TRY(agree(share, "sources", kernels, own, all));
-  LAMPAR_TRY(compare(share, all));
-  LAMPAR_TRY(gather_holdings(share, kernels, &holdings));
+  const size_t world = (size_t)exchange->world;
+  LAMPAR_TRY(agree(exchange, "sources", kernels, own, all));
+  LAMPAR_TRY(compare(exchange, all));
+  LAMPAR_TRY(gather_holdings(exchange, kernels, &holdings));
 
   size_t makers[LAMPAR_WORLD_MAX], maker_count = 0, next = 0;
   for (size_t r = 0; r < world; ++r)
@@ -137,7 +127,7 @@ lampar_status lampar_jit_share_out(const lampar_jit_share *share, lampar_jit_ker
   for (size_t i = 0; status == LAMPAR_OK && i < kernels->count; ++i) {
     if (giver_of(holdings, world, kernels->count, i) < world) continue;
     if (maker_count == 0) status = lampar_jit_kernels_refuse(kernels, &kernels->list[i]);
-    else kernels->list[i].is_mine = makers[next++ % maker_count] == (size_t)share->exchange->rank;
+    else kernels->list[i].is_mine = makers[next++ % maker_count] == (size_t)exchange->rank;
   }
   free(holdings);
   return status;
@@ -159,9 +149,9 @@ static bool is_given(const holding *all, size_t world, size_t count, size_t kern
   return false;
 }
 
-static lampar_status gather_streams(const lampar_jit_share *share, stream *streams) {
-  const size_t world = (size_t)share->exchange->world;
-  const stream *const own = &streams[share->exchange->rank];
+static lampar_status gather_streams(const lampar_exchange *exchange, stream *streams) {
+  const size_t world = (size_t)exchange->world;
+  const stream *const own = &streams[exchange->rank];
   char mine[MESSAGE_BYTES], *const step = malloc(world * MESSAGE_BYTES);
   size_t longest = 0;
   for (size_t r = 0; r < world; ++r)
@@ -172,7 +162,7 @@ static lampar_status gather_streams(const lampar_jit_share *share, stream *strea
     const size_t left = own->size > at ? own->size - at : 0;
     memset(mine, 0, sizeof mine);
     if (left > 0) memcpy(mine, own->bytes + at, left < MESSAGE_BYTES ? left : MESSAGE_BYTES);
-    status = gather(share, "code", mine, step, MESSAGE_BYTES);
+    status = gather(exchange, "code", mine, step, MESSAGE_BYTES);
     for (size_t r = 0; status == LAMPAR_OK && r < world; ++r) {
       const size_t rest = streams[r].size > at ? streams[r].size - at : 0;
       memcpy(streams[r].bytes + at, step + r * MESSAGE_BYTES,
@@ -206,10 +196,10 @@ static lampar_status receive(lampar_jit_kernels *kernels, lampar_jit_kernel *ker
   return LAMPAR_OK;
 }
 
-static lampar_status give(const lampar_jit_share *share, lampar_jit_kernels *kernels,
+static lampar_status give(const lampar_exchange *exchange, lampar_jit_kernels *kernels,
                           const holding *all, stream *streams) {
-  const size_t count = kernels->count, world = (size_t)share->exchange->world,
-               rank = (size_t)share->exchange->rank;
+  const size_t count = kernels->count, world = (size_t)exchange->world,
+               rank = (size_t)exchange->rank;
   for (size_t i = 0; i < count; ++i)
     if (is_given(all, world, count, i)) {
       const size_t giver = giver_of(all, world, count, i);
@@ -230,7 +220,7 @@ static lampar_status give(const lampar_jit_share *share, lampar_jit_kernels *ker
       memcpy(to->bytes + to->size, kernels->list[i].code.bytes, kernels->list[i].code.size);
     to->size += all[giver * count + i].size;
   }
-  LAMPAR_TRY(gather_streams(share, streams));
+  LAMPAR_TRY(gather_streams(exchange, streams));
   for (size_t i = 0; i < count; ++i) {
     if (!is_given(all, world, count, i)) continue;
     const size_t giver = giver_of(all, world, count, i);
@@ -242,15 +232,15 @@ static lampar_status give(const lampar_jit_share *share, lampar_jit_kernels *ker
   return LAMPAR_OK;
 }
 
-lampar_status lampar_jit_share_gather(const lampar_jit_share *share, lampar_jit_kernels *kernels,
+lampar_status lampar_jit_share_gather(const lampar_exchange *exchange, lampar_jit_kernels *kernels,
                                       lampar_status own) {
   report all[LAMPAR_WORLD_MAX];
   stream streams[LAMPAR_WORLD_MAX] = {{0}};
   holding *holdings;
-  LAMPAR_TRY(agree(share, "compiled", kernels, own, all));
-  LAMPAR_TRY(gather_holdings(share, kernels, &holdings));
-  const lampar_status status = give(share, kernels, holdings, streams);
-  for (int r = 0; r < share->exchange->world; ++r) free(streams[r].bytes);
+  LAMPAR_TRY(agree(exchange, "compiled", kernels, own, all));
+  LAMPAR_TRY(gather_holdings(exchange, kernels, &holdings));
+  const lampar_status status = give(exchange, kernels, holdings, streams);
+  for (int r = 0; r < exchange->world; ++r) free(streams[r].bytes);
   free(holdings);
   return status;
 }

@@ -37,7 +37,6 @@ static void explain_epilogues(FILE *out, const lampar_spec *spec) {
 }
 
 static void explain_spec(FILE *out, const lampar_spec *spec) {
-  static const char *const triggers[] = {"off", "early", "exit"};
   fprintf(out, "spec %s\n  arch         ", spec->name);
   for (size_t i = 0; i < spec->arch_count; ++i)
     fprintf(out, "%s%s", i > 0 ? ", " : "", lampar_arch_name(spec->archs[i]));
@@ -53,7 +52,7 @@ static void explain_spec(FILE *out, const lampar_spec *spec) {
   if (spec->bytes > 0) fprintf(out, "  bytes        %llu\n", (unsigned long long)spec->bytes);
   explain_epilogues(out, spec);
   fprintf(out, "  link         %s\n", spec->needs_nvlink ? "nvlink" : "any");
-  fprintf(out, "  pdl          %s (archs before sm_90: off)\n", triggers[spec->trigger]);
+  fprintf(out, "  pdl          %s (archs before sm_90: off)\n", lampar_trigger_name(spec->trigger));
   fprintf(out, "  watchdog_ms  %u\n", spec->watchdog_ms);
 
   fputs("\ndefaults taken\n", out);

@@ -15,8 +15,6 @@
 
 enum { FILE_BYTES_MAX = 16 << 20 };
 
-static const char *const triggers[] = {"off", "early", "exit"};
-
 /* ---- writing ---- */
 
 static bool add_variant(cJSON *list, const lampar_variant *variant) {
@@ -38,7 +36,7 @@ static bool add_variant(cJSON *list, const lampar_variant *variant) {
          cJSON_AddNumberToObject(entry, "threads", variant->threads) &&
          cJSON_AddNumberToObject(entry, "cluster", variant->cluster) &&
          cJSON_AddNumberToObject(entry, "vectors", variant->vectors) &&
-         cJSON_AddStringToObject(entry, "trigger", triggers[variant->trigger]) &&
+         cJSON_AddStringToObject(entry, "trigger", lampar_trigger_name(variant->trigger)) &&
          cJSON_AddNumberToObject(entry, "watchdog_ms", variant->watchdog_ms) &&
          lampar_operands_to_json(entry, variant->operands, variant->operand_count);
 }
@@ -118,16 +116,6 @@ static const char *read_text(const cJSON *object, const char *name) {
   return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
-static bool read_trigger(const cJSON *object, uint32_t *trigger) {
-  const char *text = read_text(object, "trigger");
-  for (uint32_t i = 0; text && i < sizeof triggers / sizeof triggers[0]; ++i) {
-    if (strcmp(text, triggers[i]) != 0) continue;
-    *trigger = i;
-    return true;
-  }
-  return false;
-}
-
 static bool read_epilogue(const cJSON *entry, lampar_variant *variant) {
   const char *epilogue = read_text(entry, "epilogue"), *rounding = read_text(entry, "rounding");
   const cJSON *operands = cJSON_GetObjectItemCaseSensitive(entry, "operands");
@@ -148,9 +136,10 @@ static bool read_variant(const cJSON *entry, lampar_variant *variant) {
   *variant = (lampar_variant){0};
   const char *arch = read_text(entry, "arch"), *dtype = read_text(entry, "dtype");
   const char *algorithm = read_text(entry, "algorithm");
-  const char *given_name = read_text(entry, "name");
+  const char *given_name = read_text(entry, "name"), *trigger = read_text(entry, "trigger");
   const cJSON *looping = cJSON_GetObjectItemCaseSensitive(entry, "looping");
-  if (!arch || !dtype || !algorithm || !given_name || !cJSON_IsBool(looping)) return false;
+  if (!arch || !dtype || !algorithm || !given_name || !trigger || !cJSON_IsBool(looping))
+    return false;
   variant->looping = cJSON_IsTrue(looping);
   if (!lampar_arch_parse(arch, &variant->arch) || !lampar_dtype_parse(dtype, &variant->dtype) ||
       !lampar_algorithm_parse(algorithm, &variant->algorithm) || !read_epilogue(entry, variant) ||
@@ -160,7 +149,8 @@ static bool read_variant(const cJSON *entry, lampar_variant *variant) {
       !read_integer(entry, "bytes_limit", 0x1p53, &variant->bytes_limit) ||
       !read_u32(entry, "threads", &variant->threads) ||
       !read_u32(entry, "cluster", &variant->cluster) ||
-      !read_u32(entry, "vectors", &variant->vectors) || !read_trigger(entry, &variant->trigger) ||
+      !read_u32(entry, "vectors", &variant->vectors) ||
+      !lampar_trigger_parse(trigger, &variant->trigger) ||
       !read_u32(entry, "watchdog_ms", &variant->watchdog_ms) || !lampar_variant_is_valid(variant))
     return false;
   char name[LAMPAR_NAME_BYTES];

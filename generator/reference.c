@@ -120,10 +120,10 @@ size_t lampar_reference_difference(uint32_t dtype, const void *expected, const v
   return count;
 }
 
-/* Distance of a finite number's neighbours. */
-static double ulp(format f, double value) {
+double lampar_reference_ulp(uint32_t dtype, double value) {
+  const format f = format_of(dtype);
   int exponent = f.exponent_min;
-  if (fabs(value) >= ldexp(1, f.exponent_min)) exponent = ilogb(value);
+  if (fabs(value) >= ldexp(1, f.exponent_min) && !isinf(value)) exponent = ilogb(value);
   return ldexp(1, exponent - f.mantissa_bits);
 }
 
@@ -144,6 +144,7 @@ bool lampar_reference_within(uint32_t dtype, int world, const void *const *input
    * more. */
   const double additions = (world - 1) * 0x1p-24 * magnitudes * (1 + 0x1p-20);
   if (isinf(got))
-    return (got > 0) == (sum > 0) && fabs(sum) + additions >= f.largest + ulp(f, f.largest) / 2;
-  return fabs(got - sum) <= ulp(f, got) / 2 + additions;
+    return (got > 0) == (sum > 0) &&
+           fabs(sum) + additions >= f.largest + lampar_reference_ulp(dtype, f.largest) / 2;
+  return fabs(got - sum) <= lampar_reference_ulp(dtype, got) / 2 + additions;
 }

@@ -30,6 +30,9 @@ void lampar_reference_sum(uint32_t dtype, int world, const void *const *inputs, 
 size_t lampar_reference_difference(uint32_t dtype, const void *expected, const void *got,
                                    size_t count);
 
+/* How far the neighbours of a number are apart; of infinity, as of the least normal number. */
+double lampar_reference_ulp(uint32_t dtype, double value);
+
 /* Whether `bits` may be the sum of element `index`: half an ulp of the result, and (world-1) *
  * 2^-24 of the sum of magnitudes for the fp32 additions, away from the float64 sum. `exact` gets
  * that sum. */

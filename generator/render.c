@@ -78,7 +78,6 @@ static void set_number(lua_State *L, int table, const char *name, uint32_t numbe
 }
 
 static void push_given(lua_State *L, const lampar_variant *variant) {
-  static const char *const triggers[] = {"off", "early", "exit"};
   lua_newtable(L);
   const int given = lua_gettop(L);
   set_text(L, given, "arch", lampar_arch_name(variant->arch));
@@ -92,7 +91,7 @@ static void push_given(lua_State *L, const lampar_variant *variant) {
   set_number(L, given, "threads", variant->threads);
   set_number(L, given, "cluster", variant->cluster);
   set_number(L, given, "vectors", variant->vectors);
-  set_text(L, given, "trigger", triggers[variant->trigger]);
+  set_text(L, given, "trigger", lampar_trigger_name(variant->trigger));
   set_number(L, given, "watchdog_ms", variant->watchdog_ms);
 }
 

@@ -130,11 +130,13 @@ static lua_Integer integer(lua_State *L, const char *field) {
   return value;
 }
 
-static bool is(lua_State *L, const char *field, const char *word) {
+static uint32_t word(lua_State *L, const char *field, bool (*parse)(const char *, uint32_t *)) {
+  uint32_t number;
   lua_getfield(L, -1, field);
-  const bool equal = strcmp(luaL_checkstring(L, -1), word) == 0;
+  if (!parse(luaL_checkstring(L, -1), &number))
+    luaL_error(L, "%s: unknown %s", field, lua_tostring(L, -1));
   lua_pop(L, 1);
-  return equal;
+  return number;
 }
 
 static size_t copy_numbers(lua_State *L, const char *field, uint32_t *numbers, size_t room,
@@ -192,7 +194,7 @@ static void copy_epilogues(lua_State *L, const reading *r, lampar_spec *spec) {
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
-  spec->rounding = is(L, "rounding", "fp32") ? LAMPAR_ROUNDING_FP32 : LAMPAR_ROUNDING_UNFUSED;
+  spec->rounding = word(L, "rounding", lampar_rounding_parse);
   spec->weight_dtype = copy_text(L, "weight_dtype");
   spec->stages = copy_text(L, "stages");
   if (!spec->stages) return;
@@ -224,10 +226,10 @@ static void copy_spec(lua_State *L, const reading *r, lampar_spec *spec) {
   spec->rows = (uint32_t)integer(L, "rows");
   spec->bytes = (uint64_t)integer(L, "bytes");
   copy_epilogues(L, r, spec);
-  spec->needs_nvlink = is(L, "link", "nvlink");
-  spec->trigger = is(L, "pdl", "early")  ? LAMPAR_TRIGGER_EARLY
-                  : is(L, "pdl", "exit") ? LAMPAR_TRIGGER_EXIT
-                                         : LAMPAR_TRIGGER_OFF;
+  lua_getfield(L, -1, "link");
+  spec->needs_nvlink = strcmp(luaL_checkstring(L, -1), "nvlink") == 0;
+  lua_pop(L, 1);
+  spec->trigger = word(L, "pdl", lampar_trigger_parse);
   spec->watchdog_ms = (uint32_t)integer(L, "watchdog_ms");
   copy_defaults(L, spec);
 }

@@ -74,10 +74,15 @@ uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes)
 uint8_t lampar_reference_nvfp4(const float *x, size_t count, float global, uint8_t *codes) {
   const float sixth = lampar_reference_peak(x, count) / 6;
   const uint8_t scale = lampar_e4m3_encode(global * sixth);
+  lampar_reference_nvfp4_codes(x, count, global, scale, codes);
+  return scale;
+}
+
+void lampar_reference_nvfp4_codes(const float *x, size_t count, float global, uint8_t scale,
+                                  uint8_t *codes) {
   const float decoded = lampar_e4m3_decode(scale);
   const float inverse = decoded > 0 ? global / decoded : 0;
   for (size_t i = 0; i < count; ++i) codes[i] = lampar_e2m1_encode(x[i] * inverse);
-  return scale;
 }
 
 void lampar_reference_int8(const float *x, size_t count, float inverse, uint8_t *codes) {

@@ -30,8 +30,8 @@ float lampar_reference_peak(const float *x, size_t count);
 /* e4m3 of x * inverse. */
 void lampar_reference_fp8(const float *x, size_t count, float inverse, uint8_t *codes);
 
-/* A scale for a row or group: peak / 448, and e4m3 of x * (448 / peak). Here and below a peak counts as no
- * less than what has a scale of 2^-126, the least normal number. */
+/* A scale for a row or group: peak / 448, and e4m3 of x * (448 / peak). Here and below a peak
+ * counts as no less than what has a scale of 2^-126, the least normal number. */
 float lampar_reference_fp8_peak(const float *x, size_t count, uint8_t *codes);
 
 /* The same with a power of two as scale, the first that is not below peak / 448; an e8m0. */
@@ -40,6 +40,10 @@ uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes)
 /* One group of NVFP4: the scale is e4m3 of global * (peak / 6), the codes are e2m1 of x * (global /
  * scale), or zeros for a scale of 0. One code a byte. */
 uint8_t lampar_reference_nvfp4(const float *x, size_t count, float global, uint8_t *codes);
+
+/* The codes for a scale that is given. */
+void lampar_reference_nvfp4_codes(const float *x, size_t count, float global, uint8_t scale,
+                                  uint8_t *codes);
 
 /* x * inverse rounded half to even, in -127 .. 127; a NaN is 0. */
 void lampar_reference_int8(const float *x, size_t count, float inverse, uint8_t *codes);

@@ -79,13 +79,11 @@ lampar_status lampar_verb_plan(int argc, char **argv, bool *passed) {
   char templates[PATH_MAX];
   lampar_spec spec = {0};
   lampar_plan plan = {0};
-  lampar_files read = {0};
-  lampar_status status = lampar_spec_read(given.spec, &spec, &read);
+  lampar_status status = lampar_spec_read(given.spec, &spec, NULL);
   if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
   if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, NULL);
   if (status == LAMPAR_OK) status = print_plan(&given, &spec, &plan);
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);
-  lampar_files_free(&read);
   return status;
 }

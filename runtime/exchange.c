@@ -100,18 +100,17 @@ void lampar_nccl_exchange_close(lampar_nccl_exchange *exchange) {
   *exchange = (lampar_nccl_exchange){0};
 }
 
-lampar_status lampar_exchange_step(const lampar_exchange *exchange, const char *step,
-                                   const void *mine, void *all, size_t bytes) {
+lampar_status lampar_exchange_step(const lampar_exchange *exchange, const char *activity,
+                                   const char *step, const void *mine, void *all, size_t bytes) {
   const int result = exchange->all_gather(exchange->user, mine, all, bytes);
   if (result == 0) return LAMPAR_OK;
   const bool own = exchange->all_gather == all_gather;
   const lampar_status status = own ? (lampar_status)result : LAMPAR_ERROR_SYSTEM;
   if (own)
-    return lampar_fail(status, "group set-up, step \"%s\", rank %d of %d: %s", step, exchange->rank,
+    return lampar_fail(status, "%s, step \"%s\", rank %d of %d: %s", activity, step, exchange->rank,
                        exchange->world, lampar_last_error());
-  return lampar_fail(
-      status,
-      "group set-up, step \"%s\", rank %d of %d: the exchange returned %d: some rank "
-      "did not arrive, or its transport failed",
-      step, exchange->rank, exchange->world, result);
+  return lampar_fail(status,
+                     "%s, step \"%s\", rank %d of %d: the exchange returned %d: some rank "
+                     "did not arrive, or its transport failed",
+                     activity, step, exchange->rank, exchange->world, result);
 }

@@ -29,8 +29,9 @@ lampar_status lampar_nccl_exchange_open(lampar_nccl_exchange *exchange, const la
                                         struct ncclComm *comm, lampar_exchange *result);
 void lampar_nccl_exchange_close(lampar_nccl_exchange *exchange);
 
-/* Runs one step. Errors: TIMEOUT or SYSTEM, naming the step. */
-lampar_status lampar_exchange_step(const lampar_exchange *exchange, const char *step,
-                                   const void *mine, void *all, size_t bytes);
+/* Runs one step of "group set-up", or whatever the activity is. Errors: TIMEOUT or SYSTEM, naming
+ * both. */
+lampar_status lampar_exchange_step(const lampar_exchange *exchange, const char *activity,
+                                   const char *step, const void *mine, void *all, size_t bytes);
 
 #endif

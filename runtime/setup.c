@@ -9,6 +9,11 @@
 #include "registry.h"
 #include "self_test.h"
 
+static lampar_status exchange(const lampar_group *group, const char *step, const void *mine,
+                              void *all, size_t bytes) {
+  return lampar_exchange_step(&group->exchange, "group set-up", step, mine, all, bytes);
+}
+
 /* What a rank says at the end of a step. */
 typedef struct step_report {
   int32_t status;
@@ -26,7 +31,7 @@ static lampar_status tell(lampar_group *group, const char *step, lampar_status o
                           failure *first) {
   step_report mine = {.status = (int32_t)own}, all[LAMPAR_WORLD_MAX];
   if (own != LAMPAR_OK) snprintf(mine.sentence, sizeof mine.sentence, "%s", lampar_last_error());
-  LAMPAR_TRY(lampar_exchange_step(&group->exchange, step, &mine, all, sizeof mine));
+  LAMPAR_TRY(exchange(group, step, &mine, all, sizeof mine));
   int r = 0;
   while (r < group->world && all[r].status == LAMPAR_OK) ++r;
   *first = (failure){.status = LAMPAR_OK};
@@ -69,7 +74,7 @@ lampar_status lampar_setup_meet(lampar_group *group, lampar_pack *const *packs, 
   mine.is_disabled = lampar_variable_is_set(LAMPAR_VARIABLE_DISABLE);
   mine.is_enabled = group->config.enable != 0;
   mine.contains_expert_parallelism = group->config.contains_expert_parallelism != 0;
-  LAMPAR_TRY(lampar_exchange_step(&group->exchange, "facts", &mine, group->facts, sizeof mine));
+  LAMPAR_TRY(exchange(group, "facts", &mine, group->facts, sizeof mine));
   group->verdict = lampar_facts_decide(group->facts, group->world);
   lampar_facts_identity(group->facts, group->world, group->identity);
 
@@ -77,7 +82,7 @@ lampar_status lampar_setup_meet(lampar_group *group, lampar_pack *const *packs, 
   const lampar_status reached =
       lampar_facts_reach(&reach, &group->driver, group->device, group->facts, group->world);
   reach.group = (uint32_t)lampar_registry_look(group);
-  LAMPAR_TRY(lampar_exchange_step(&group->exchange, "peer access", &reach, all, sizeof reach));
+  LAMPAR_TRY(exchange(group, "peer access", &reach, all, sizeof reach));
   *reuse = true;
   for (int r = 0; r < group->world; ++r) {
     *reuse = *reuse && all[r].group == LAMPAR_REGISTRY_EQUAL;
@@ -190,7 +195,7 @@ lampar_status lampar_setup_arm(lampar_group *group, lampar_pack *const *packs, s
   lampar_status result = vote(group, "workspace", own, LAMPAR_REASON_SETUP_FAILED);
   if (result != LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) goto out;
 
-  result = lampar_exchange_step(&group->exchange, "addresses", &mine, all, sizeof mine);
+  result = exchange(group, "addresses", &mine, all, sizeof mine);
   if (result != LAMPAR_OK) goto out;
   group->is_exposed = true;
   own = lampar_peers_open(&group->peers, &group->driver, all, group->facts, group->world,
@@ -221,7 +226,7 @@ lampar_status lampar_setup_disarm(lampar_group *group) {
     /* After a fault a rank is missing: it may not come here either. */
     if (lampar_workspace_is_faulted(&group->workspace)) group->nccl_exchange.deadline_s = 10;
     char mine = 0, all[LAMPAR_WORLD_MAX];
-    alone = lampar_exchange_step(&group->exchange, "destroy", &mine, all, sizeof mine) == LAMPAR_OK;
+    alone = exchange(group, "destroy", &mine, all, sizeof mine) == LAMPAR_OK;
   }
   if (alone) lampar_workspace_close(&group->workspace, &group->driver);
   else

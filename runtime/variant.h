@@ -86,9 +86,11 @@ bool lampar_dtype_has_kernels(uint32_t dtype); /* bf16, f16, f32 */
 const char *lampar_algorithm_name(uint32_t algorithm); /* "alone", "oneshot", "twoshot" */
 const char *lampar_rounding_name(uint32_t rounding);   /* "unfused", "fp32" */
 const char *lampar_per_name(uint32_t per);             /* "element", "column", "row", ... */
+const char *lampar_trigger_name(uint32_t trigger);     /* "off", "early", "exit" */
 bool lampar_algorithm_parse(const char *name, uint32_t *algorithm);
 bool lampar_rounding_parse(const char *name, uint32_t *rounding);
 bool lampar_per_parse(const char *name, uint32_t *per);
+bool lampar_trigger_parse(const char *name, uint32_t *trigger);
 
 /* The archs that kernels are made for, ascending; 0 ends the list. */
 extern const uint32_t lampar_archs[];

@@ -77,6 +77,8 @@ static const char *const roundings[] = {
 static const char *const pers[] = {
     [LAMPAR_PER_ELEMENT] = "element", [LAMPAR_PER_COLUMN] = "column", [LAMPAR_PER_ROW] = "row",
     [LAMPAR_PER_TENSOR] = "tensor",   [LAMPAR_PER_GROUP] = "group",   [LAMPAR_PER_CALL] = "call"};
+static const char *const triggers[] = {
+    [LAMPAR_TRIGGER_OFF] = "off", [LAMPAR_TRIGGER_EARLY] = "early", [LAMPAR_TRIGGER_EXIT] = "exit"};
 
 typedef struct words {
   const char *const *list;
@@ -86,6 +88,7 @@ typedef struct words {
 static const words algorithm_words = {algorithms, sizeof algorithms / sizeof algorithms[0]};
 static const words rounding_words = {roundings, sizeof roundings / sizeof roundings[0]};
 static const words per_words = {pers, sizeof pers / sizeof pers[0]};
+static const words trigger_words = {triggers, sizeof triggers / sizeof triggers[0]};
 
 static const char *word(words of, uint32_t value) {
   return value < of.count ? of.list[value] : NULL;
@@ -122,4 +125,12 @@ const char *lampar_per_name(uint32_t per) {
 
 bool lampar_per_parse(const char *name, uint32_t *per) {
   return parse(per_words, name, per);
+}
+
+const char *lampar_trigger_name(uint32_t trigger) {
+  return word(trigger_words, trigger);
+}
+
+bool lampar_trigger_parse(const char *name, uint32_t *trigger) {
+  return parse(trigger_words, name, trigger);
 }
