@@ -8,9 +8,11 @@ typedef struct format {
   int mantissa_bits;
   int exponent_min;      /* of the smallest normal number */
   unsigned largest_code; /* of a finite magnitude */
+  unsigned sign;         /* its bit */
+  unsigned nan;          /* what a NaN becomes: the code for it, or the largest */
 } format;
 
-static const format e4m3 = {3, -6, 0x7e}, e2m1 = {1, 0, 0x7};
+static const format e4m3 = {3, -6, 0x7e, 0x80, 0x7f}, e2m1 = {1, 0, 0x7, 0x8, 0x7};
 
 static float decode_magnitude(format f, unsigned code) {
   const unsigned steps = 1u << f.mantissa_bits, exponent = code >> f.mantissa_bits;
@@ -30,25 +32,30 @@ static unsigned encode_magnitude(format f, float value) {
   return ((unsigned)(exponent - f.exponent_min) << f.mantissa_bits) + (unsigned)count;
 }
 
+static float decode(format f, unsigned code) {
+  const float magnitude = decode_magnitude(f, code & (f.sign - 1));
+  return code & f.sign ? -magnitude : magnitude;
+}
+
+static uint8_t encode(format f, float value) {
+  if (isnan(value)) return (uint8_t)f.nan;
+  return (uint8_t)((signbit(value) ? f.sign : 0) | encode_magnitude(f, value));
+}
+
 float lampar_e4m3_decode(uint8_t bits) {
-  if ((bits & 0x7f) == 0x7f) return NAN;
-  const float magnitude = decode_magnitude(e4m3, bits & 0x7f);
-  return bits & 0x80 ? -magnitude : magnitude;
+  return (bits & 0x7f) == e4m3.nan ? NAN : decode(e4m3, bits);
 }
 
 uint8_t lampar_e4m3_encode(float value) {
-  if (isnan(value)) return 0x7f;
-  return (uint8_t)((signbit(value) ? 0x80 : 0) | encode_magnitude(e4m3, value));
+  return encode(e4m3, value);
 }
 
 float lampar_e2m1_decode(uint8_t bits) {
-  const float magnitude = decode_magnitude(e2m1, bits & 0x7);
-  return bits & 0x8 ? -magnitude : magnitude;
+  return decode(e2m1, bits);
 }
 
 uint8_t lampar_e2m1_encode(float value) {
-  if (isnan(value)) return 0x7;
-  return (uint8_t)((signbit(value) ? 0x8 : 0) | encode_magnitude(e2m1, value));
+  return encode(e2m1, value);
 }
 
 uint8_t lampar_e8m0_above(float value) {

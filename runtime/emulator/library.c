@@ -22,7 +22,6 @@ enum { MACHINE = EM_AARCH64 };
 
 /* A kernel of a library is its function: nothing is loaded later. */
 struct CUfunc_st {
-  struct CUlib_st *library;
   struct CUfunc_st *next;
   void *address;
   unsigned parameter_bytes, shared_bytes;
@@ -42,10 +41,6 @@ typedef struct parameter {
 
 const char *function_name(const struct CUfunc_st *function) {
   return function->name;
-}
-
-unsigned function_parameter_bytes(const struct CUfunc_st *function) {
-  return function->parameter_bytes;
 }
 
 unsigned function_shared_bytes(const struct CUfunc_st *function) {
@@ -131,8 +126,7 @@ int cuLibraryGetKernel(struct CUkern_st **kernel, struct CUlib_st *library, cons
   if (!address || !bytes || *bytes > KERNEL_PARAMETER_BYTES_MAX)
     return machine_leave(CUDA_ERROR_NOT_FOUND);
   struct CUfunc_st *function = require(calloc(1, sizeof *function));
-  *function = (struct CUfunc_st){.library = library,
-                                 .next = library->functions,
+  *function = (struct CUfunc_st){.next = library->functions,
                                  .address = address,
                                  .parameter_bytes = *bytes,
                                  .shared_bytes = shared_bytes ? *shared_bytes : 0};

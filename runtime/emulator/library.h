@@ -6,7 +6,6 @@ struct CUfunc_st;
 
 const char *function_name(const struct CUfunc_st *function);
 
-unsigned function_parameter_bytes(const struct CUfunc_st *function);
 unsigned function_shared_bytes(const struct CUfunc_st *function); /* of each block */
 
 /* Runs it on the calling lane's stack. */

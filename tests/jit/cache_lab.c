@@ -17,11 +17,14 @@ static void count(void *user, lampar_log_level level, const char *line) {
   snprintf(lab->warning, sizeof lab->warning, "%s", line);
 }
 
-void cache_lab_open(cache_lab *lab) {
+int cache_lab_setup(void **state) {
+  cache_lab *const lab = *state = calloc(1, sizeof *lab);
+  if (lab == NULL) return -1;
   *lab = (cache_lab){.logger = {.function = count, .user = lab}};
   scratch_open(&lab->scratch);
   scratch_path(&lab->scratch, "cache", lab->folder);
   cache_lab_reopen(lab, NULL, 0, lab->folder);
+  return 0;
 }
 
 void cache_lab_reopen(cache_lab *lab, const char *const *read_folders, size_t read_count,
@@ -34,9 +37,12 @@ void cache_lab_reopen(cache_lab *lab, const char *const *read_folders, size_t re
       LAMPAR_OK);
 }
 
-void cache_lab_close(cache_lab *lab) {
+int cache_lab_teardown(void **state) {
+  cache_lab *const lab = *state;
   lampar_cache_close(lab->cache);
   scratch_close(&lab->scratch);
+  free(lab);
+  return 0;
 }
 
 lampar_cache_key cache_lab_key(unsigned number) {

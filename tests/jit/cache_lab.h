@@ -15,14 +15,16 @@ typedef struct cache_lab {
   char warning[1200]; /* the last */
 } cache_lab;
 
-/* Opens a cache that is written to scratch.folder/cache. */
-void cache_lab_open(cache_lab *lab);
+/* A cache_lab is the test's state: a cache that is written to scratch.folder/cache. */
+#define cache_lab_test(test)                                                                       \
+  cmocka_unit_test_setup_teardown(test, cache_lab_setup, cache_lab_teardown)
+int cache_lab_setup(void **state);
+int cache_lab_teardown(void **state);
 
 /* Closes the cache and opens it again, with folders to read only, and `write_folder` as
  * lampar_cache_open takes it. The count of warnings starts again. */
 void cache_lab_reopen(cache_lab *lab, const char *const *read_folders, size_t count,
                       const char *write_folder);
-void cache_lab_close(cache_lab *lab);
 
 /* The key of made-up kernel `number`, and its code: `number` bytes more than 1000. */
 lampar_cache_key cache_lab_key(unsigned number);

@@ -30,9 +30,7 @@ static void start_up(cache_lab *lab, unsigned number) {
 }
 
 static void two_hundred_processes_at_once(void **state) {
-  (void)state;
-  cache_lab lab;
-  cache_lab_open(&lab);
+  cache_lab *const lab = *state;
   int gate[2];
   assert_int_equal(pipe(gate), 0);
   for (unsigned i = 0; i < PROCESSES; ++i) {
@@ -42,7 +40,7 @@ static void two_hundred_processes_at_once(void **state) {
     char unused;
     close(gate[1]);
     if (read(gate[0], &unused, 1) != 0) _exit(3); /* all begin when the gate is closed */
-    start_up(&lab, i);
+    start_up(lab, i);
   }
   close(gate[0]);
   close(gate[1]);
@@ -51,10 +49,9 @@ static void two_hundred_processes_at_once(void **state) {
     assert_true(wait(&result) > 0);
     assert_int_equal(result, 0);
   }
-  cache_lab_reopen(&lab, NULL, 0, lab.folder);
-  for (unsigned i = 0; i < KERNELS; ++i) assert_true(cache_lab_has(&lab, i));
-  assert_int_equal(lab.warnings, 0);
-  cache_lab_close(&lab);
+  cache_lab_reopen(lab, NULL, 0, lab->folder);
+  for (unsigned i = 0; i < KERNELS; ++i) assert_true(cache_lab_has(lab, i));
+  assert_int_equal(lab->warnings, 0);
 }
 
 static void write_for_ever(cache_lab *lab, unsigned seed) {
@@ -63,29 +60,26 @@ static void write_for_ever(cache_lab *lab, unsigned seed) {
 }
 
 static void killed_processes_leave_whole_entries(void **state) {
-  (void)state;
-  cache_lab lab;
-  cache_lab_open(&lab);
+  cache_lab *const lab = *state;
   unsigned seed = 12345, found = 0;
   for (unsigned kill_number = 0; kill_number < KILLS; ++kill_number) {
     const pid_t process = fork();
     assert_true(process >= 0);
-    if (process == 0) write_for_ever(&lab, kill_number);
+    if (process == 0) write_for_ever(lab, kill_number);
     seed = seed * 1103515245u + 12345u;
     nanosleep(&(struct timespec){.tv_nsec = (long)(seed >> 8) % 4000000}, NULL);
     assert_int_equal(kill(process, SIGKILL), 0);
     assert_int_equal(waitpid(process, NULL, 0), process);
-    for (unsigned i = 0; i < KERNELS; ++i) found += cache_lab_has(&lab, i);
-    assert_int_equal(lab.warnings, 0); /* whole or absent, never anything else */
+    for (unsigned i = 0; i < KERNELS; ++i) found += cache_lab_has(lab, i);
+    assert_int_equal(lab->warnings, 0); /* whole or absent, never anything else */
   }
   assert_true(found > 0);
-  cache_lab_close(&lab);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(two_hundred_processes_at_once),
-      cmocka_unit_test(killed_processes_leave_whole_entries),
+      cache_lab_test(two_hundred_processes_at_once),
+      cache_lab_test(killed_processes_leave_whole_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
