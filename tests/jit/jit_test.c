@@ -90,11 +90,9 @@ static int count_entries(const char *folder) {
 /* ---- one process ---- */
 
 static void cold_and_warm_are_the_offline_pack(void **state) {
-  (void)state;
-  scratch s;
+  const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES];
-  scratch_open(&s);
-  scratch_path(&s, "cache", folder);
+  scratch_path(s, "cache", folder);
   trial cold = prepare(folder), warm = prepare(folder);
   succeed(&cold);
   assert_int_equal(cold.stats.compiled, cold.stats.kernels);
@@ -107,7 +105,7 @@ static void cold_and_warm_are_the_offline_pack(void **state) {
 
   /* The folder as one of an image, beside one of its own that stays empty. */
   char own[SCRATCH_PATH_BYTES];
-  scratch_path(&s, "own", own);
+  scratch_path(s, "own", own);
   const char *const image[] = {folder};
   trial again = prepare(own);
   again.options.read_folders = image;
@@ -116,15 +114,12 @@ static void cold_and_warm_are_the_offline_pack(void **state) {
   assert_int_equal(again.stats.cached, again.stats.kernels);
   assert_int_equal(count_entries(own), 0);
   close_equal(&again);
-  scratch_close(&s);
 }
 
 static void a_damaged_entry_is_made_again(void **state) {
-  (void)state;
-  scratch s;
+  const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES], command[SCRATCH_PATH_BYTES + 96];
-  scratch_open(&s);
-  scratch_path(&s, "cache", folder);
+  scratch_path(s, "cache", folder);
   trial first = prepare(folder), second = prepare(folder), third = prepare(folder);
   succeed(&first);
   close_equal(&first);
@@ -139,15 +134,12 @@ static void a_damaged_entry_is_made_again(void **state) {
   succeed(&third);
   assert_int_equal(third.stats.compiled, 0);
   close_equal(&third);
-  scratch_close(&s);
 }
 
 static void an_empty_variable_and_no_home_keep_nothing(void **state) {
-  (void)state;
-  scratch s;
+  const scratch *const s = *state;
   char kept[SCRATCH_PATH_BYTES], *home = getenv("HOME") != NULL ? strdup(getenv("HOME")) : NULL;
-  scratch_open(&s);
-  setenv("HOME", s.folder, 1);
+  setenv("HOME", s->folder, 1);
   setenv("LAMPAR_CACHE_DIR", "", 1);
   for (int round = 0; round < 2; ++round) {
     trial t = prepare(NULL);
@@ -155,22 +147,21 @@ static void an_empty_variable_and_no_home_keep_nothing(void **state) {
     assert_int_equal(t.stats.compiled, t.stats.kernels);
     assert_int_equal(t.warnings, 0);
     close_equal(&t);
-    assert_int_equal(count_entries(s.folder), 0);
+    assert_int_equal(count_entries(s->folder), 0);
     unsetenv("HOME"); /* the second round */
     unsetenv("LAMPAR_CACHE_DIR");
     unsetenv("XDG_CACHE_HOME");
     unsetenv("CACHE_DIRECTORY");
   }
   /* With a home it is kept there. */
-  setenv("HOME", s.folder, 1);
-  scratch_path(&s, ".cache/lampar", kept);
+  setenv("HOME", s->folder, 1);
+  scratch_path(s, ".cache/lampar", kept);
   trial t = prepare(NULL);
   succeed(&t);
   assert_int_equal(count_entries(kept), t.stats.kernels);
   close_equal(&t);
   if (home != NULL) setenv("HOME", home, 1);
   free(home);
-  scratch_close(&s);
 }
 
 static int stop_at_three(void *user, uint32_t done, uint32_t total, const char *name) {
@@ -188,12 +179,10 @@ static int only_count(void *user, uint32_t done, uint32_t total, const char *nam
 }
 
 static void progress_can_stop_and_what_is_done_is_kept(void **state) {
-  (void)state;
-  scratch s;
+  const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES];
   uint32_t calls = 0;
-  scratch_open(&s);
-  scratch_path(&s, "cache", folder);
+  scratch_path(s, "cache", folder);
   trial stopped = prepare(folder), rest = prepare(folder), warm = prepare(folder);
   stopped.options.progress = stop_at_three;
   stopped.options.progress_user = &calls;
@@ -214,11 +203,9 @@ static void progress_can_stop_and_what_is_done_is_kept(void **state) {
   succeed(&warm);
   assert_int_equal(calls, 0);
   close_equal(&warm);
-  scratch_close(&s);
 }
 
 static void without_a_compiler_the_cache_has_to_do(void **state) {
-  (void)state;
   static const struct {
     const char *name, *value, *says;
     lampar_status status;
@@ -227,11 +214,10 @@ static void without_a_compiler_the_cache_has_to_do(void **state) {
       {"LAMPAR_NVRTC_LIBRARY", "/nowhere/libnvrtc.so", "/nowhere/libnvrtc.so cannot be loaded",
        LAMPAR_ERROR_SYSTEM},
   };
-  scratch s;
+  const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES], empty[SCRATCH_PATH_BYTES];
-  scratch_open(&s);
-  scratch_path(&s, "cache", folder);
-  scratch_path(&s, "empty", empty);
+  scratch_path(s, "cache", folder);
+  scratch_path(s, "empty", empty);
   trial first = prepare(folder);
   succeed(&first);
   close_equal(&first);
@@ -245,23 +231,19 @@ static void without_a_compiler_the_cache_has_to_do(void **state) {
     close_equal(&warm);
     unsetenv(ways[i].name);
   }
-  scratch_close(&s);
 }
 
 static void templates_may_be_a_folder(void **state) {
-  (void)state;
-  scratch s;
+  const scratch *const s = *state;
   char path[SCRATCH_PATH_BYTES];
-  scratch_open(&s);
   trial own = prepare(""), broken = prepare("");
   own.options.templates = LAMPAR_TEMPLATES;
   succeed(&own);
   close_equal(&own);
-  scratch_write(&s, "oneshot.cu.in", "$nonsense(\n", 11, path);
-  setenv("LAMPAR_TEMPLATES", s.folder, 1);
+  scratch_write(s, "oneshot.cu.in", "$nonsense(\n", 11, path);
+  setenv("LAMPAR_TEMPLATES", s->folder, 1);
   fail_with(&broken, LAMPAR_ERROR_ARGUMENT, "oneshot.cu.in:");
   unsetenv("LAMPAR_TEMPLATES");
-  scratch_close(&s);
 }
 
 /* ---- specs and options ---- */
@@ -340,13 +322,11 @@ static void set_device(const char *library, int device) {
 }
 
 static void without_an_arch_it_is_that_of_the_device(void **state) {
-  (void)state;
   const char *const library = getenv("LAMPAR_EMU_LIBRARY");
   if (!has_emulator()) skip();
-  scratch s;
+  const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES];
-  scratch_open(&s);
-  scratch_path(&s, "cache", folder);
+  scratch_path(s, "cache", folder);
   setenv("LAMPAR_DEVICE", "emu", 1);
   lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
   lampar_jit_stats stats = LAMPAR_JIT_STATS_INIT;
@@ -367,7 +347,6 @@ static void without_an_arch_it_is_that_of_the_device(void **state) {
     lampar_pack_close(pack);
   }
   unsetenv("LAMPAR_DEVICE");
-  scratch_close(&s);
 }
 
 /* ---- ranks ---- */
@@ -395,15 +374,13 @@ static void run_ranks(rank ranks[RANKS]) {
 }
 
 static void each_kernel_is_compiled_once_over_all_ranks(void **state) {
-  (void)state;
-  scratch s;
+  const scratch *const s = *state;
   char folders[RANKS][SCRATCH_PATH_BYTES];
   rank ranks[RANKS];
-  scratch_open(&s);
   for (int r = 0; r < RANKS; ++r) {
     char name[16];
     snprintf(name, sizeof name, "rank%d", r);
-    scratch_path(&s, name, folders[r]);
+    scratch_path(s, name, folders[r]);
     ranks[r].trial = prepare(folders[r]);
   }
   run_ranks(ranks);
@@ -439,7 +416,6 @@ static void each_kernel_is_compiled_once_over_all_ranks(void **state) {
     assert_int_equal(count_entries(folders[r]), t->stats.kernels);
     close_equal(t);
   }
-  scratch_close(&s);
 }
 
 /* ---- ranks with a communicator: the emulated device's ---- */
@@ -500,15 +476,13 @@ static void expect_log_of_ranks(const char *path) {
 /* Rank 0 has all kernels and gives them to the others. That they compile while they wait for each
  * other is for real devices: to the emulated one it looks like a deadlock. */
 static void ranks_may_share_over_nccl(void **state) {
-  (void)state;
   if (!has_emulator()) skip();
-  scratch s;
+  const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES], log[SCRATCH_PATH_BYTES];
   lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
   lampar_pack *pack;
-  scratch_open(&s);
-  scratch_path(&s, "cache", folder);
-  scratch_path(&s, "log", log);
+  scratch_path(s, "cache", folder);
+  scratch_path(s, "log", log);
   options.write_folder = folder;
   assert_int_equal(lampar_jit_build(spec, "emu", &options, &pack), LAMPAR_OK);
   setenv("LAMPAR_DEVICE", "emu", 1);
@@ -538,7 +512,6 @@ static void ranks_may_share_over_nccl(void **state) {
   unsetenv("LAMPAR_DEVICE");
   unsetenv("LAMPAR_DEBUG");
   unsetenv("LAMPAR_DEBUG_FILE");
-  scratch_close(&s);
 }
 
 static void expect_all(rank ranks[RANKS], int culprit, lampar_status status, const char *part) {
@@ -582,17 +555,17 @@ static void a_failure_of_one_rank_is_the_failure_of_all(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cold_and_warm_are_the_offline_pack),
-      cmocka_unit_test(a_damaged_entry_is_made_again),
-      cmocka_unit_test(an_empty_variable_and_no_home_keep_nothing),
-      cmocka_unit_test(progress_can_stop_and_what_is_done_is_kept),
-      cmocka_unit_test(without_a_compiler_the_cache_has_to_do),
-      cmocka_unit_test(templates_may_be_a_folder),
+      scratch_test(cold_and_warm_are_the_offline_pack),
+      scratch_test(a_damaged_entry_is_made_again),
+      scratch_test(an_empty_variable_and_no_home_keep_nothing),
+      scratch_test(progress_can_stop_and_what_is_done_is_kept),
+      scratch_test(without_a_compiler_the_cache_has_to_do),
+      scratch_test(templates_may_be_a_folder),
       cmocka_unit_test(a_spec_may_be_text),
       cmocka_unit_test(bad_requests_say_what_is_wrong),
-      cmocka_unit_test(without_an_arch_it_is_that_of_the_device),
-      cmocka_unit_test(each_kernel_is_compiled_once_over_all_ranks),
-      cmocka_unit_test(ranks_may_share_over_nccl),
+      scratch_test(without_an_arch_it_is_that_of_the_device),
+      scratch_test(each_kernel_is_compiled_once_over_all_ranks),
+      scratch_test(ranks_may_share_over_nccl),
       cmocka_unit_test(a_failure_of_one_rank_is_the_failure_of_all),
   };
   if (argc != 3) {

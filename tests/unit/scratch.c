@@ -25,6 +25,19 @@ void scratch_close(scratch *s) {
   assert_int_equal(nftw(s->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+int scratch_setup(void **state) {
+  scratch *const s = *state = calloc(1, sizeof *s);
+  if (s == NULL) return -1;
+  scratch_open(s);
+  return 0;
+}
+
+int scratch_teardown(void **state) {
+  scratch_close(*state);
+  free(*state);
+  return 0;
+}
+
 void scratch_path(const scratch *s, const char *name, char path[SCRATCH_PATH_BYTES]) {
   assert_true(strlen(s->folder) + strlen(name) + 2 <= SCRATCH_PATH_BYTES);
   char *end = stpcpy(stpcpy(path, s->folder), "/");

@@ -15,6 +15,11 @@ void scratch_open(scratch *s);
 /* Removes the folder and all that is in it. */
 void scratch_close(scratch *s);
 
+/* The same around a test, whose state it is; a test that fails leaves nothing either. */
+#define scratch_test(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+int scratch_setup(void **state);
+int scratch_teardown(void **state);
+
 /* FOLDER/NAME; the folders in NAME are made. */
 void scratch_path(const scratch *s, const char *name, char path[SCRATCH_PATH_BYTES]);
 
