@@ -193,9 +193,7 @@ bool lampar_epilogue_has_reference(const lampar_variant *variant,
 }
 
 bool lampar_epilogue_quantizes(const lampar_variant *variant) {
-  for (uint32_t i = 0; i < variant->operand_count; ++i)
-    if (strcmp(variant->operands[i].name, "quantized") == 0) return true;
-  return false;
+  return lampar_variant_operand(variant, "quantized") >= 0;
 }
 
 static void sum_ranks(lampar_walk *walk) {

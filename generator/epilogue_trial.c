@@ -53,19 +53,13 @@ static bool has_block(const lampar_variant *variant, int index) {
          variant->operands[index].per != LAMPAR_PER_CALL;
 }
 
-static int find_operand(const lampar_variant *variant, const char *name) {
-  for (uint32_t i = 0; i < variant->operand_count; ++i)
-    if (strcmp(variant->operands[i].name, name) == 0) return (int)i;
-  return -1;
-}
-
 /* The block that an output shares in place; -1: none. */
 static int shared_block(const lampar_variant *variant, const lampar_epilogue_call *call,
                         int index) {
   if (!call->in_place) return -1;
   if (index == OUTPUT) return INPUT;
   if (index < LAMPAR_OPERANDS_MAX && strcmp(variant->operands[index].name, "residual_out") == 0)
-    return find_operand(variant, "residual");
+    return lampar_variant_operand(variant, "residual");
   return -1;
 }
 

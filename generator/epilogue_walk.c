@@ -10,12 +10,10 @@
 const lampar_operand_memory *lampar_walk_operand(const lampar_walk *walk, const char *name,
                                                  const lampar_operand_info **info) {
   const lampar_variant *variant = walk->call->variant;
-  for (uint32_t i = 0; i < variant->operand_count; ++i) {
-    if (strcmp(variant->operands[i].name, name) != 0) continue;
-    if (info != NULL) *info = &variant->operands[i];
-    return &walk->call->operand[i];
-  }
-  return NULL;
+  const int index = lampar_variant_operand(variant, name);
+  if (index < 0) return NULL;
+  if (info != NULL) *info = &variant->operands[index];
+  return &walk->call->operand[index];
 }
 
 float lampar_walk_number(const lampar_operand_info *info, const lampar_operand_memory *memory,

@@ -2,12 +2,8 @@
 
 #include "error.h"
 
-static lampar_status check(const lampar_rank *rank, int result, const char *what) {
-  return lampar_driver_check(rank->driver, result, what);
-}
-
 lampar_status lampar_rank_graph_begin(lampar_rank *rank) {
-  return check(
+  return lampar_rank_check(
       rank, rank->driver->stream_begin_capture(rank->stream[0], LAMPAR_CAPTURE_MODE_THREAD_LOCAL),
       "cuStreamBeginCapture");
 }
@@ -17,14 +13,15 @@ lampar_status lampar_rank_graph_end(lampar_rank *rank, lampar_status status,
   *graph = (lampar_rank_graph){0};
   const int ended = rank->driver->stream_end_capture(rank->stream[0], &graph->graph);
   if (status != LAMPAR_OK) return status;
-  LAMPAR_TRY(check(rank, ended, "cuStreamEndCapture"));
-  return check(rank, rank->driver->graph_instantiate(&graph->executable, graph->graph, 0),
-               "cuGraphInstantiateWithFlags");
+  LAMPAR_TRY(lampar_rank_check(rank, ended, "cuStreamEndCapture"));
+  return lampar_rank_check(rank,
+                           rank->driver->graph_instantiate(&graph->executable, graph->graph, 0),
+                           "cuGraphInstantiateWithFlags");
 }
 
 lampar_status lampar_rank_graph_launch(const lampar_rank *rank, const lampar_rank_graph *graph) {
-  return check(rank, rank->driver->graph_launch(graph->executable, rank->stream[0]),
-               "cuGraphLaunch");
+  return lampar_rank_check(rank, rank->driver->graph_launch(graph->executable, rank->stream[0]),
+                           "cuGraphLaunch");
 }
 
 void lampar_rank_graph_free(const lampar_rank *rank, lampar_rank_graph *graph) {

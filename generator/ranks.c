@@ -34,7 +34,7 @@ struct lampar_ranks {
   failure failed; /* of the first rank that failed in this run */
 };
 
-static lampar_status check(const lampar_rank *rank, int result, const char *what) {
+lampar_status lampar_rank_check(const lampar_rank *rank, int result, const char *what) {
   return lampar_driver_check(rank->driver, result, what);
 }
 
@@ -46,14 +46,16 @@ static lampar_status open_rank(lampar_ranks *ranks, int index, int gpu) {
   rank->driver = driver;
   rank->ranks = ranks;
   int device;
-  LAMPAR_TRY(check(rank, driver->device_get(&device, gpu), "cuDeviceGet"));
-  LAMPAR_TRY(check(rank, driver->primary_context_retain(&rank->context, device),
-                   "cuDevicePrimaryCtxRetain"));
+  LAMPAR_TRY(lampar_rank_check(rank, driver->device_get(&device, gpu), "cuDeviceGet"));
+  LAMPAR_TRY(lampar_rank_check(rank, driver->primary_context_retain(&rank->context, device),
+                               "cuDevicePrimaryCtxRetain"));
   ranks->retained[index] = true;
-  LAMPAR_TRY(check(rank, driver->context_set_current(rank->context), "cuCtxSetCurrent"));
+  LAMPAR_TRY(
+      lampar_rank_check(rank, driver->context_set_current(rank->context), "cuCtxSetCurrent"));
   for (int i = 0; i < LAMPAR_RANK_STREAMS; ++i)
-    LAMPAR_TRY(check(rank, driver->stream_create(&rank->stream[i], LAMPAR_STREAM_NON_BLOCKING),
-                     "cuStreamCreate"));
+    LAMPAR_TRY(
+        lampar_rank_check(rank, driver->stream_create(&rank->stream[i], LAMPAR_STREAM_NON_BLOCKING),
+                          "cuStreamCreate"));
   return LAMPAR_OK;
 }
 
@@ -115,6 +117,14 @@ void lampar_ranks_destroy(lampar_ranks *ranks) {
   free(ranks);
 }
 
+lampar_status lampar_ranks_set_schedule(lampar_ranks *ranks, uint64_t seed) {
+  char text[32];
+  snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+  if (setenv("LAMPAR_EMU_SEED", text, 1) != 0)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "LAMPAR_EMU_SEED cannot be set");
+  return lampar_driver_check(&ranks->driver, ranks->driver.init(0), "cuInit");
+}
+
 lampar_status lampar_ranks_set_world(lampar_ranks *ranks, int world) {
   const bool all_here = ranks->first == 0 && world <= ranks->count;
   if (world < 1 || world > LAMPAR_WORLD_MAX || ranks->first >= world)
@@ -147,7 +157,7 @@ lampar_rank *lampar_ranks_at(lampar_ranks *ranks, int index) {
 lampar_status lampar_ranks_capability(lampar_ranks *ranks, uint32_t *capability) {
   const lampar_rank *rank = &ranks->rank[0];
   int device;
-  LAMPAR_TRY(check(rank, rank->driver->device_get(&device, rank->gpu), "cuDeviceGet"));
+  LAMPAR_TRY(lampar_rank_check(rank, rank->driver->device_get(&device, rank->gpu), "cuDeviceGet"));
   return lampar_driver_capability(rank->driver, device, capability);
 }
 
@@ -162,7 +172,7 @@ static void *run_job(void *argument) {
   lampar_rank *rank = work->rank;
   lampar_ranks *ranks = rank->ranks;
   lampar_status status =
-      check(rank, rank->driver->context_set_current(rank->context), "cuCtxSetCurrent");
+      lampar_rank_check(rank, rank->driver->context_set_current(rank->context), "cuCtxSetCurrent");
   if (status == LAMPAR_OK) status = work->function(rank, work->user);
   if (status == LAMPAR_OK) return NULL;
 
@@ -227,8 +237,8 @@ lampar_status lampar_rank_barrier(lampar_rank *rank) {
 
 lampar_status lampar_rank_finish(lampar_rank *rank) {
   for (int i = 0; i < LAMPAR_RANK_STREAMS; ++i)
-    LAMPAR_TRY(
-        check(rank, rank->driver->stream_synchronize(rank->stream[i]), "cuStreamSynchronize"));
+    LAMPAR_TRY(lampar_rank_check(rank, rank->driver->stream_synchronize(rank->stream[i]),
+                                 "cuStreamSynchronize"));
   return rank->group == NULL ? LAMPAR_OK : lampar_group_error(rank->group, NULL);
 }
 

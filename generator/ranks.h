@@ -43,6 +43,10 @@ void lampar_ranks_destroy(lampar_ranks *ranks);
 /* From here on the ranks below `world` take part. No group may be open and no rank connected. */
 lampar_status lampar_ranks_set_world(lampar_ranks *ranks, int world);
 
+/* The order of execution on the emulated device, which takes it when it is initialised once more.
+ * No group may be open that has work. Errors: SYSTEM, DRIVER. */
+lampar_status lampar_ranks_set_schedule(lampar_ranks *ranks, uint64_t seed);
+
 int lampar_ranks_gpu_count(const lampar_ranks *ranks);
 
 /* The ranks of this process; `index` is 0 .. count-1. */
@@ -69,6 +73,9 @@ lampar_status lampar_ranks_run(lampar_ranks *ranks, lampar_rank_function functio
 
 /* Waits until all ranks of this process are here. Fails at once when one of them has failed. */
 lampar_status lampar_rank_barrier(lampar_rank *rank);
+
+/* What lampar_driver_check makes of a result of the rank's driver. */
+lampar_status lampar_rank_check(const lampar_rank *rank, int result, const char *what);
 
 /* Waits for the end of the stream's work, then asks the group whether a wait in it came to its
  * bound. */

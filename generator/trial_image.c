@@ -2,22 +2,19 @@
 
 #include "error.h"
 
-static lampar_status check(const lampar_trial_image *image, int result, const char *what) {
-  return lampar_driver_check(image->rank->driver, result, what);
-}
-
 lampar_status lampar_trial_image_open(lampar_trial_image *image, lampar_rank *rank, size_t bytes) {
   const lampar_driver *driver = rank->driver;
   image->rank = rank;
   image->bytes = bytes;
-  LAMPAR_TRY(check(image, driver->context_set_current(rank->context), "cuCtxSetCurrent"));
-  LAMPAR_TRY(check(image, driver->memory_alloc(&image->device, bytes), "cuMemAlloc"));
-  LAMPAR_TRY(check(image,
-                   driver->host_alloc((void **)&image->host, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
-                   "cuMemHostAlloc"));
-  return check(image,
-               driver->host_alloc((void **)&image->result, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
-               "cuMemHostAlloc");
+  LAMPAR_TRY(
+      lampar_rank_check(rank, driver->context_set_current(rank->context), "cuCtxSetCurrent"));
+  LAMPAR_TRY(lampar_rank_check(rank, driver->memory_alloc(&image->device, bytes), "cuMemAlloc"));
+  LAMPAR_TRY(lampar_rank_check(
+      rank, driver->host_alloc((void **)&image->host, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
+      "cuMemHostAlloc"));
+  return lampar_rank_check(
+      rank, driver->host_alloc((void **)&image->result, bytes, LAMPAR_MEMHOSTALLOC_PORTABLE),
+      "cuMemHostAlloc");
 }
 
 void lampar_trial_image_close(lampar_trial_image *image) {
@@ -30,8 +27,8 @@ void lampar_trial_image_close(lampar_trial_image *image) {
 
 lampar_status lampar_trial_image_send(const lampar_trial_image *image) {
   const lampar_rank *rank = image->rank;
-  LAMPAR_TRY(check(
-      image,
+  LAMPAR_TRY(lampar_rank_check(
+      rank,
       rank->driver->copy_to_device_async(image->device, image->host, image->used, rank->stream[0]),
       "cuMemcpyHtoDAsync"));
   return lampar_trial_image_wait(image);
@@ -40,13 +37,14 @@ lampar_status lampar_trial_image_send(const lampar_trial_image *image) {
 lampar_status lampar_trial_image_fetch(const lampar_trial_image *image) {
   lampar_rank *rank = image->rank;
   LAMPAR_TRY(lampar_rank_finish(rank));
-  return check(
-      image,
+  return lampar_rank_check(
+      rank,
       rank->driver->copy_to_host_async(image->result, image->device, image->used, rank->stream[0]),
       "cuMemcpyDtoHAsync");
 }
 
 lampar_status lampar_trial_image_wait(const lampar_trial_image *image) {
-  return check(image, image->rank->driver->stream_synchronize(image->rank->stream[0]),
-               "cuStreamSynchronize");
+  return lampar_rank_check(image->rank,
+                           image->rank->driver->stream_synchronize(image->rank->stream[0]),
+                           "cuStreamSynchronize");
 }

@@ -231,23 +231,13 @@ static lampar_status verify_kernel(verification *v, const lampar_pack *pack, siz
   return LAMPAR_OK;
 }
 
-/* The emulated device takes its schedule from a variable, when it is initialised. */
-static lampar_status set_schedule(const verification *v, uint64_t seed) {
-  char text[32];
-  snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
-  if (setenv("LAMPAR_EMU_SEED", text, 1) != 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "LAMPAR_EMU_SEED cannot be set");
-  const lampar_driver *const driver = lampar_ranks_at(v->ranks, 0)->driver;
-  return lampar_driver_check(driver, driver->init(0), "cuInit");
-}
-
 /* A kernel in all schedules. A failure says how to see it again. */
 static lampar_status verify_schedules(verification *v, const lampar_pack *pack, size_t index,
                                       const lampar_kernel_info *info, outcome *result) {
   if (!v->given->is_emulated) return verify_kernel(v, pack, index, result);
   size_t all = 0;
   for (unsigned k = 0; k < v->given->schedules; ++k) {
-    LAMPAR_TRY(set_schedule(v, v->given->seed + k));
+    LAMPAR_TRY(lampar_ranks_set_schedule(v->ranks, v->given->seed + k));
     const lampar_status status = verify_kernel(v, pack, index, result);
     if (status != LAMPAR_OK) {
       char sentence[512];

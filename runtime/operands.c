@@ -9,16 +9,10 @@ static uint64_t bits_of(uint32_t dtype) {
   return dtype == LAMPAR_F4E2M1X2 ? 4 : 8 * lampar_dtype_bytes(dtype);
 }
 
-static const lampar_operand_info *find_declared(const lampar_variant *variant, const char *name) {
-  for (uint32_t i = 0; i < variant->operand_count; ++i)
-    if (strcmp(variant->operands[i].name, name) == 0) return &variant->operands[i];
-  return NULL;
-}
-
 static lampar_status check_given(const lampar_variant *variant, const lampar_call *call) {
   for (uint32_t i = 0; i < call->operand_count; ++i) {
     const char *name = call->operands[i].name;
-    if (name == NULL || find_declared(variant, name) == NULL)
+    if (name == NULL || lampar_variant_operand(variant, name) < 0)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT, "epilogue %s has no operand \"%s\"",
                          variant->epilogue, name != NULL ? name : "NULL");
     for (uint32_t j = 0; j < i; ++j)

@@ -85,6 +85,12 @@ bool lampar_variant_is_valid(const lampar_variant *v) {
          lampar_variant_mailboxes_limit(v) <= UINT32_MAX;
 }
 
+int lampar_variant_operand(const lampar_variant *variant, const char *name) {
+  for (uint32_t i = 0; i < variant->operand_count; ++i)
+    if (strcmp(variant->operands[i].name, name) == 0) return (int)i;
+  return -1;
+}
+
 static int compare(uint64_t a, uint64_t b) {
   return a < b ? -1 : a > b;
 }

@@ -52,6 +52,9 @@ typedef struct lampar_variant {
 /* False for values that no plan makes; what files say is checked with it. */
 bool lampar_variant_is_valid(const lampar_variant *variant);
 
+/* Index of the operand of that name; -1: it has none. */
+int lampar_variant_operand(const lampar_variant *variant, const char *name);
+
 /* Order of a pack: key first (arch, world, dtype, epilogue, rounding, hidden), then the limit,
  * straight before looping. The kernels of a call are neighbours, whatever their algorithms. */
 int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b);

@@ -6,15 +6,11 @@
 
 enum { WARM_UP = 3 };
 
-static lampar_status check(const lampar_rank *rank, int result, const char *what) {
-  return lampar_driver_check(rank->driver, result, what);
-}
-
 lampar_status graph_timer_open(graph_timer *timer, const lampar_rank *rank, int replays) {
   timer->replays = replays;
   for (int i = 0; i <= replays; ++i)
-    LAMPAR_TRY(check(rank, rank->driver->event_create(&timer->event[i], LAMPAR_EVENT_DEFAULT),
-                     "cuEventCreate"));
+    LAMPAR_TRY(lampar_rank_check(
+        rank, rank->driver->event_create(&timer->event[i], LAMPAR_EVENT_DEFAULT), "cuEventCreate"));
   return LAMPAR_OK;
 }
 
@@ -44,16 +40,17 @@ lampar_status graph_timer_run(const graph_timer *timer, lampar_rank *rank,
   /* The launch before the first event brings the ranks into step. */
   for (int i = 0; i <= timer->replays; ++i) {
     LAMPAR_TRY(lampar_rank_graph_launch(rank, graph));
-    LAMPAR_TRY(
-        check(rank, driver->event_record(timer->event[i], rank->stream[0]), "cuEventRecord"));
+    LAMPAR_TRY(lampar_rank_check(rank, driver->event_record(timer->event[i], rank->stream[0]),
+                                 "cuEventRecord"));
   }
   LAMPAR_TRY(lampar_rank_finish(rank));
 
   double all[GRAPH_TIMER_REPLAYS_MAX];
   for (int i = 0; i < timer->replays; ++i) {
     float ms;
-    LAMPAR_TRY(check(rank, driver->event_elapsed(&ms, timer->event[i], timer->event[i + 1]),
-                     "cuEventElapsedTime"));
+    LAMPAR_TRY(lampar_rank_check(rank,
+                                 driver->event_elapsed(&ms, timer->event[i], timer->event[i + 1]),
+                                 "cuEventElapsedTime"));
     all[i] = (double)ms * 1000;
   }
   *us = median_of(all, timer->replays);

@@ -61,10 +61,6 @@ static uint64_t bytes_of(const shape *s) {
   return s->rows * s->row_length * lampar_dtype_bytes(s->dtype);
 }
 
-static lampar_status check(const lampar_rank *rank, int result, const char *what) {
-  return lampar_driver_check(rank->driver, result, what);
-}
-
 static lampar_status enqueue(lampar_rank *rank, const task *work, int index) {
   const station *here = &work->bench->station[rank->rank];
   const shape *s = &work->shape;
@@ -96,10 +92,11 @@ static lampar_status time_graph(lampar_rank *rank, void *user) {
   lampar_rank_graph graph = {0};
   /* Zeros stay zeros, however often they are added. */
   for (int i = 0; i < 2; ++i)
-    LAMPAR_TRY(check(rank,
-                     driver->memset_d32_async(here->buffer[i], 0, work->bench->buffer_bytes / 4,
-                                              rank->stream[0]),
-                     "cuMemsetD32Async"));
+    LAMPAR_TRY(
+        lampar_rank_check(rank,
+                          driver->memset_d32_async(here->buffer[i], 0,
+                                                   work->bench->buffer_bytes / 4, rank->stream[0]),
+                          "cuMemsetD32Async"));
   LAMPAR_TRY(lampar_rank_finish(rank));
   LAMPAR_TRY(lampar_rank_barrier(rank));
   LAMPAR_TRY(enqueue(rank, work, 0)); /* NCCL makes its connections with the first call */
@@ -139,13 +136,14 @@ static lampar_status bare_launch_open(lampar_rank *rank, const lampar_kernel_inf
                                    .block_y = 1,
                                    .block_z = 1,
                                    .stream = rank->stream[0]}};
-  LAMPAR_TRY(check(rank,
-                   driver->library_load(&bare->library, info->code, NULL, NULL, 0, NULL, NULL, 0),
-                   "cuLibraryLoadData"));
-  LAMPAR_TRY(check(rank, driver->library_kernel(&kernel, bare->library, info->name),
-                   "cuLibraryGetKernel"));
-  LAMPAR_TRY(check(rank, driver->kernel_function(&bare->function, kernel), "cuKernelGetFunction"));
-  return check(rank, driver->function_load(bare->function), "cuFuncLoad");
+  LAMPAR_TRY(lampar_rank_check(
+      rank, driver->library_load(&bare->library, info->code, NULL, NULL, 0, NULL, NULL, 0),
+      "cuLibraryLoadData"));
+  LAMPAR_TRY(lampar_rank_check(rank, driver->library_kernel(&kernel, bare->library, info->name),
+                               "cuLibraryGetKernel"));
+  LAMPAR_TRY(lampar_rank_check(rank, driver->kernel_function(&bare->function, kernel),
+                               "cuKernelGetFunction"));
+  return lampar_rank_check(rank, driver->function_load(bare->function), "cuFuncLoad");
 }
 
 static lampar_status time_calls(lampar_rank *rank, task *work, bare_launch *bare) {
@@ -156,7 +154,7 @@ static lampar_status time_calls(lampar_rank *rank, task *work, bare_launch *bare
   for (int i = 0; i < EAGER_CALLS && status == LAMPAR_OK; ++i) {
     const double start = now_ns();
     if (bare != NULL)
-      status = check(
+      status = lampar_rank_check(
           rank,
           rank->driver->launch(&bare->config, bare->function, (void *[]){&bare->arguments}, NULL),
           "cuLaunchKernelEx");
@@ -304,8 +302,8 @@ static lampar_status open_station(lampar_rank *rank, void *user) {
   bench *b = user;
   station *here = &b->station[rank->rank];
   for (int i = 0; i < 2; ++i)
-    LAMPAR_TRY(
-        check(rank, rank->driver->memory_alloc(&here->buffer[i], b->buffer_bytes), "cuMemAlloc"));
+    LAMPAR_TRY(lampar_rank_check(
+        rank, rank->driver->memory_alloc(&here->buffer[i], b->buffer_bytes), "cuMemAlloc"));
   return graph_timer_open(&here->timer, rank, b->packs.replays);
 }
 

@@ -24,19 +24,15 @@ typedef struct memory {
   uint64_t hidden;
 } memory;
 
-static lampar_status check(const lampar_rank *rank, int result, const char *what) {
-  return lampar_driver_check(rank->driver, result, what);
-}
-
 static lampar_status fill(memory *memory, const lampar_rank *rank, place place, float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   const size_t words = ROWS * memory->hidden;
-  LAMPAR_TRY(check(rank, rank->driver->memory_alloc(&memory->at[place], words * sizeof value),
-                   "cuMemAlloc"));
-  return check(rank,
-               rank->driver->memset_d32_async(memory->at[place], bits, words, rank->stream[0]),
-               "cuMemsetD32Async");
+  LAMPAR_TRY(lampar_rank_check(
+      rank, rank->driver->memory_alloc(&memory->at[place], words * sizeof value), "cuMemAlloc"));
+  return lampar_rank_check(
+      rank, rank->driver->memset_d32_async(memory->at[place], bits, words, rank->stream[0]),
+      "cuMemsetD32Async");
 }
 
 static void *pointer(const memory *memory, place place) {
@@ -66,12 +62,13 @@ static lampar_status run_layer(const memory *memory, lampar_rank *rank, int laye
 static lampar_status check_rows(const memory *memory, const lampar_rank *rank, place place,
                                 float *host) {
   const float sum = (float)(rank->world * (rank->world + 1) / 2);
-  LAMPAR_TRY(
-      check(rank,
-            rank->driver->copy_to_host_async(host, memory->at[place],
-                                             ROWS * memory->hidden * sizeof *host, rank->stream[0]),
-            "cuMemcpyDtoHAsync"));
-  LAMPAR_TRY(check(rank, rank->driver->stream_synchronize(rank->stream[0]), "cuStreamSynchronize"));
+  LAMPAR_TRY(lampar_rank_check(
+      rank,
+      rank->driver->copy_to_host_async(host, memory->at[place],
+                                       ROWS * memory->hidden * sizeof *host, rank->stream[0]),
+      "cuMemcpyDtoHAsync"));
+  LAMPAR_TRY(lampar_rank_check(rank, rank->driver->stream_synchronize(rank->stream[0]),
+                               "cuStreamSynchronize"));
   for (uint64_t row = 0; row < ROWS; ++row) {
     int layers = 0;
     for (int layer = 0; layer < LAYERS; ++layer) layers += row < layer_rows[layer % ROW_COUNTS];
@@ -110,13 +107,11 @@ static lampar_status run_layers(lampar_rank *rank, void *user) {
 }
 
 static lampar_status run_schedule(lampar_ranks *ranks, lampar_pack *pack, uint64_t hidden) {
-  const lampar_driver *driver = lampar_ranks_at(ranks, 0)->driver;
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
   config.strict = 1;
   config.watchdog_ms = WATCHDOG_MS;
   config.programmatic_launch = 1;
-  LAMPAR_TRY(lampar_driver_check(driver, driver->init(0), "cuInit")); /* takes the seed */
   LAMPAR_TRY(lampar_ranks_open_group(ranks, &pack, 1, &config));
   const lampar_status status = lampar_ranks_run(ranks, run_layers, &hidden);
   const lampar_status closed = lampar_ranks_close_group(ranks);
@@ -137,10 +132,8 @@ int main(int argc, char **argv) {
   if (status == LAMPAR_OK) status = lampar_ranks_create(0, world, 0, &ranks);
   if (status == LAMPAR_OK) status = lampar_ranks_set_world(ranks, world);
   for (int schedule = 1; schedule <= schedules && status == LAMPAR_OK; ++schedule) {
-    char text[16];
-    snprintf(text, sizeof text, "%d", schedule);
-    setenv("LAMPAR_EMU_SEED", text, 1);
-    status = run_schedule(ranks, pack, hidden);
+    status = lampar_ranks_set_schedule(ranks, (uint64_t)schedule);
+    if (status == LAMPAR_OK) status = run_schedule(ranks, pack, hidden);
     if (status != LAMPAR_OK) printf("schedule %d: ", schedule);
   }
   printf("%d layers: %s\n", LAYERS, status == LAMPAR_OK ? "right" : lampar_last_error());

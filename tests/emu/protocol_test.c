@@ -90,13 +90,9 @@ static lampar_status run(char **argv, lampar_ranks *ranks, lampar_pack *pack, bo
   if (status == LAMPAR_OK)
     status = lampar_samples_create(dtype, world, SAMPLES, element, &seed, &samples);
   for (int schedule = 1; schedule <= schedules && status == LAMPAR_OK; ++schedule) {
-    char text[16];
-    snprintf(text, sizeof text, "%d", schedule);
-    setenv("LAMPAR_EMU_SEED", text, 1);
     const lampar_samples *by_dtype[LAMPAR_TRIAL_DTYPES] = {0};
     by_dtype[dtype] = &samples;
-    const lampar_driver *driver = lampar_ranks_at(ranks, 0)->driver;
-    status = lampar_driver_check(driver, driver->init(0), "cuInit"); /* takes the seed */
+    status = lampar_ranks_set_schedule(ranks, (uint64_t)schedule);
     if (status == LAMPAR_OK) status = lampar_ranks_open_group(ranks, &pack, 1, &config);
     if (status == LAMPAR_OK) status = lampar_trials_run(trials, by_dtype, calls, count);
     if (status != LAMPAR_OK) printf("schedule %d: %s\n", schedule, lampar_last_error());

@@ -38,19 +38,18 @@ static uint32_t bits_of(float value) {
   return bits;
 }
 
-static lampar_status check(const lampar_rank *rank, int result, const char *what) {
-  return lampar_driver_check(rank->driver, result, what);
-}
-
 static lampar_status buffer_open(buffer *buffer, const lampar_rank *rank, size_t words, float value,
                                  struct CUstream_st *stream) {
   const lampar_driver *driver = rank->driver;
   buffer->words = words;
   buffer->host = calloc(words, sizeof *buffer->host);
-  LAMPAR_TRY(check(rank, driver->memory_alloc(&buffer->input, words * 4), "cuMemAlloc"));
-  LAMPAR_TRY(check(rank, driver->memory_alloc(&buffer->output, words * 4), "cuMemAlloc"));
-  return check(rank, driver->memset_d32_async(buffer->input, bits_of(value), words, stream),
-               "cuMemsetD32Async");
+  LAMPAR_TRY(
+      lampar_rank_check(rank, driver->memory_alloc(&buffer->input, words * 4), "cuMemAlloc"));
+  LAMPAR_TRY(
+      lampar_rank_check(rank, driver->memory_alloc(&buffer->output, words * 4), "cuMemAlloc"));
+  return lampar_rank_check(rank,
+                           driver->memset_d32_async(buffer->input, bits_of(value), words, stream),
+                           "cuMemsetD32Async");
 }
 
 static void buffer_close(buffer *buffer, const lampar_rank *rank) {
@@ -62,10 +61,10 @@ static void buffer_close(buffer *buffer, const lampar_rank *rank) {
 static lampar_status buffer_check(const buffer *buffer, const lampar_rank *rank, float expected,
                                   struct CUstream_st *stream) {
   const lampar_driver *driver = rank->driver;
-  LAMPAR_TRY(check(
+  LAMPAR_TRY(lampar_rank_check(
       rank, driver->copy_to_host_async(buffer->host, buffer->output, buffer->words * 4, stream),
       "cuMemcpyDtoHAsync"));
-  LAMPAR_TRY(check(rank, driver->stream_synchronize(stream), "cuStreamSynchronize"));
+  LAMPAR_TRY(lampar_rank_check(rank, driver->stream_synchronize(stream), "cuStreamSynchronize"));
   for (size_t i = 0; i < buffer->words; ++i)
     if (buffer->host[i] != expected)
       return lampar_fail(LAMPAR_ERROR_SYSTEM, "rank %d: wrong sum: element %zu is %g, expected %g",
@@ -162,7 +161,8 @@ static lampar_status call_oddly(lampar_rank *rank, void *user) {
         "ncclAllReduce");
   else status = lampar_all_reduce(group, &call, rank->stream[0]);
   if (status == LAMPAR_OK)
-    status = check(rank, rank->driver->stream_synchronize(rank->stream[0]), "cuStreamSynchronize");
+    status = lampar_rank_check(rank, rank->driver->stream_synchronize(rank->stream[0]),
+                               "cuStreamSynchronize");
   if (status == LAMPAR_OK) status = lampar_group_error(group, NULL);
   odd->status[rank->rank] = status;
   if (status != LAMPAR_OK)
@@ -203,13 +203,16 @@ static lampar_status fallback(lampar_rank *rank, void *user) {
   LAMPAR_TRY(buffer_check(&buffer, rank, 6, stream));
 
   call.input = call.output;
-  LAMPAR_TRY(check(rank, driver->stream_begin_capture(stream, LAMPAR_CAPTURE_MODE_THREAD_LOCAL),
-                   "cuStreamBeginCapture"));
+  LAMPAR_TRY(lampar_rank_check(
+      rank, driver->stream_begin_capture(stream, LAMPAR_CAPTURE_MODE_THREAD_LOCAL),
+      "cuStreamBeginCapture"));
   LAMPAR_TRY(lampar_all_reduce(group, &call, stream));
-  LAMPAR_TRY(check(rank, driver->stream_end_capture(stream, &graph), "cuStreamEndCapture"));
-  LAMPAR_TRY(check(rank, driver->graph_instantiate(&executable, graph, 0), "cuGraphInstantiate"));
+  LAMPAR_TRY(
+      lampar_rank_check(rank, driver->stream_end_capture(stream, &graph), "cuStreamEndCapture"));
+  LAMPAR_TRY(lampar_rank_check(rank, driver->graph_instantiate(&executable, graph, 0),
+                               "cuGraphInstantiate"));
   for (int i = 0; i < 2; ++i)
-    LAMPAR_TRY(check(rank, driver->graph_launch(executable, stream), "cuGraphLaunch"));
+    LAMPAR_TRY(lampar_rank_check(rank, driver->graph_launch(executable, stream), "cuGraphLaunch"));
   LAMPAR_TRY(buffer_check(&buffer, rank, 54, stream));
   driver->graph_executable_destroy(executable);
   driver->graph_destroy(graph);
