@@ -10,16 +10,15 @@
 #include <cmocka.h>
 
 #include "environment.h"
+#include "files.h"
 #include "lampar/lampar.h"
 
 static const char reason_row[] = "\n| `LAMPAR_REASON_";
 
 static char *read_text(const char *path) {
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  char *text = calloc(1, 1 << 20);
-  assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
-  fclose(file);
+  char *text;
+  size_t size;
+  assert_int_equal(lampar_file_read(path, 1 << 20, &text, &size), LAMPAR_OK);
   return text;
 }
 

@@ -9,15 +9,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <lauxlib.h>
-
 #include "error.h"
 #include "plan.h"
 #include "render.h"
-#include "sandbox.h"
 #include "scratch.h"
-#include "stages.h"
-#include "template_text.h"
 
 #define PARAMS                                                                                     \
   "$params \"arch world dtype hidden looping threads trigger watchdog_ms algorithm rounding "      \
@@ -92,8 +87,9 @@ static void put(const lab *l, const char *name, const char *text) {
   scratch_write(&l->s, name, text, strlen(text), path);
 }
 
-static void lab_open(lab *l) {
-  *l = (lab){0};
+static int lab_setup(void **state) {
+  lab *const l = *state = calloc(1, sizeof *l);
+  if (l == NULL) return -1;
   scratch_open(&l->s);
   put(l, "oneshot.cu.in", listing);
   put(l, "twoshot.cu.in", listing);
@@ -102,6 +98,7 @@ static void lab_open(lab *l) {
   put(l, "epilogues/residual.cu.in", residual);
   put(l, "epilogues/group.cu.in", group);
   put(l, "epilogues/not_a_stage.txt", "no");
+  return 0;
 }
 
 static void lab_forget(lab *l) {
@@ -110,10 +107,15 @@ static void lab_forget(lab *l) {
   lampar_files_free(&l->read);
 }
 
-static void lab_close(lab *l) {
+static int lab_teardown(void **state) {
+  lab *const l = *state;
   lab_forget(l);
   scratch_close(&l->s);
+  free(l);
+  return 0;
 }
+
+#define lab_test(test) cmocka_unit_test_setup_teardown(test, lab_setup, lab_teardown)
 
 static lampar_status plan_fields(lab *l, const char *fields) {
   char text[2048], path[SCRATCH_PATH_BYTES];
@@ -159,10 +161,8 @@ static void renders(lab *l, uint32_t algorithm, const char *expected) {
 }
 
 static void test_what_templates_get(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  plans(&l, "hidden = { 64 }, epilogue = { { 'residual', { 'norm', offset = 12 }, 'group' } }");
+  lab *const l = *state;
+  plans(l, "hidden = { 64 }, epilogue = { { 'residual', { 'norm', offset = 12 }, 'group' } }");
   const char expected[] = "residual: x + residual\n"
                           "map - {\n  x += residual;\n}\n"
                           "norm: x * scale\n"
@@ -177,8 +177,8 @@ static void test_what_templates_get(void **state) {
                           "norm.weight bf16 column in 0\n"
                           "norm.eps f32 call in 0\n"
                           "group.scale u8 group out 16\n";
-  renders(&l, LAMPAR_ONESHOT, expected);
-  const lampar_variant *variant = first(&l, LAMPAR_ONESHOT);
+  renders(l, LAMPAR_ONESHOT, expected);
+  const lampar_variant *variant = first(l, LAMPAR_ONESHOT);
   assert_string_equal(variant->epilogue, "residual+norm.offset_12+group");
   assert_int_equal(variant->operand_count, 4);
   assert_string_equal(variant->operands[3].name, "scale");
@@ -187,86 +187,75 @@ static void test_what_templates_get(void **state) {
   assert_int_equal(variant->operands[3].group, 16);
   assert_int_equal(variant->operands[3].output, 1);
   assert_int_equal(variant->operands[2].per, LAMPAR_PER_CALL);
-  lab_close(&l);
 }
 
 /* A total is there for whatever names it; what does not, runs before the others' shares are there.
  */
 static void test_totals(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  put(&l, "oneshot.cu.in",
+  lab *const l = *state;
+  put(l, "oneshot.cu.in",
       PARAMS "$for _, step in ipairs(stages[1].steps) do\n"
              "  ${step.kind}${step.runs_ahead and \" ahead\" or \"\"}\n"
              "$end\n");
-  put(&l, "parts/uses.cuh.in", "x / total;\n");
-  put(&l, "epilogues/totals.cu.in",
+  put(l, "parts/uses.cuh.in", "x / total;\n");
+  put(l, "epilogues/totals.cu.in",
       "$stage \"x / total\"\n$sum \"total\"\npart;\n$map()\nsubtotal;\n$map()\nx / total;\n"
       "$map()\nx;\n$max \"peak\"\npart;\n$map()\n$part \"uses\"\n$map()\nx;\n"
       "$sum \"last\"\npart;\n$map()\nx;\n$row()\nrow;\n$map()\nx;\n");
-  plans(&l, "hidden = { 64 }, epilogue = { { 'totals' } }");
-  renders(&l, LAMPAR_ONESHOT,
-          "sum\nmap ahead\nmap\nmap\nmax\nmap\nmap\nsum\nmap ahead\nrow\nmap\n");
-  lab_close(&l);
+  plans(l, "hidden = { 64 }, epilogue = { { 'totals' } }");
+  renders(l, LAMPAR_ONESHOT, "sum\nmap ahead\nmap\nmap\nmax\nmap\nmap\nsum\nmap ahead\nrow\nmap\n");
 }
 
 /* A peak behind a scaling is known from the sum that the scale is made from. */
 static void test_peak_ahead(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  put(&l, "oneshot.cu.in",
+  lab *const l = *state;
+  put(l, "oneshot.cu.in",
       PARAMS "$for _, stage in ipairs(stages) do\n"
              "  $for _, step in ipairs(stage.steps) do\n"
              "    ${stage.name} ${step.kind} ${step.looks_ahead and \"ahead\" or \"-\"} "
              "${step.is_known and \"known\" or \"-\"}\n"
              "  $end\n"
              "$end\n");
-  put(&l, "epilogues/scaled.cu.in",
+  put(l, "epilogues/scaled.cu.in",
       "$stage \"x / sum\"\n$sum \"total\"\npart;\n$row()\nscale;\n$scale \"scale\"\n");
-  put(&l, "epilogues/kept.cu.in", "$stage \"kept\"\n$keeps()\n$map()\nstore;\n");
-  put(&l, "epilogues/peaked.cu.in", "$stage \"peak\"\n$peak \"peak\"\n$map()\nx;\n");
-  plans(&l, "hidden = { 64 }, epilogue = { { 'scaled', 'kept', 'peaked' } }");
-  renders(&l, LAMPAR_ONESHOT,
+  put(l, "epilogues/kept.cu.in", "$stage \"kept\"\n$keeps()\n$map()\nstore;\n");
+  put(l, "epilogues/peaked.cu.in", "$stage \"peak\"\n$peak \"peak\"\n$map()\nx;\n");
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'kept', 'peaked' } }");
+  renders(l, LAMPAR_ONESHOT,
           "scaled sum ahead -\nscaled row - -\nscaled scale - -\nkept map - -\n"
           "peaked peak - known\npeaked map - -\n");
-  plans(&l, "hidden = { 64 }, epilogue = { { 'scaled', 'residual', 'peaked' } }");
-  renders(&l, LAMPAR_ONESHOT,
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'residual', 'peaked' } }");
+  renders(l, LAMPAR_ONESHOT,
           "scaled sum - -\nscaled row - -\nscaled scale - -\nresidual map - -\n"
           "peaked peak - -\npeaked map - -\n");
-  put(&l, "epilogues/scaled.cu.in",
+  put(l, "epilogues/scaled.cu.in",
       "$stage \"changes x in between\"\n$sum \"total\"\npart;\n$row()\nscale;\n$map()\nx;\n"
       "$scale \"scale\"\n");
-  plans(&l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
-  renders(&l, LAMPAR_ONESHOT,
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
+  renders(l, LAMPAR_ONESHOT,
           "scaled sum - -\nscaled row - -\nscaled map - -\nscaled scale - -\n"
           "peaked peak - -\npeaked map - -\n");
-  put(&l, "epilogues/scaled.cu.in",
+  put(l, "epilogues/scaled.cu.in",
       "$stage \"two sums\"\n$sum \"total\"\npart;\n$row()\nmean;\n$sum \"squares\"\npart;\n"
       "$map()\nweight;\n$row()\nscale;\n$scale \"scale\"\n");
-  plans(&l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
-  renders(&l, LAMPAR_ONESHOT,
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
+  renders(l, LAMPAR_ONESHOT,
           "scaled sum - -\nscaled row - -\nscaled sum ahead -\nscaled map - -\nscaled row - -\n"
           "scaled scale - -\npeaked peak - known\npeaked map - -\n");
-  lab_close(&l);
 }
 
 static void test_no_stages(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  plans(&l, "hidden = { 64 }");
-  assert_int_equal(l.plan.variant_count, 4);
+  lab *const l = *state;
+  plans(l, "hidden = { 64 }");
+  assert_int_equal(l->plan.variant_count, 4);
   for (size_t i = 0; i < 4; ++i) {
     char *source;
-    assert_string_equal(l.plan.variants[i].epilogue, "");
-    assert_int_equal(lampar_render(l.s.folder, NULL, &l.plan.variants[i], NULL, &source, NULL),
+    assert_string_equal(l->plan.variants[i].epilogue, "");
+    assert_int_equal(lampar_render(l->s.folder, NULL, &l->plan.variants[i], NULL, &source, NULL),
                      LAMPAR_OK);
     assert_string_equal(source, "");
     free(source);
   }
-  lab_close(&l);
 }
 
 static void has_text(lab *l, const char *epilogue, const char *more, const char *text) {
@@ -283,336 +272,212 @@ static void has_text(lab *l, const char *epilogue, const char *more, const char 
 }
 
 static void test_options(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  has_text(&l, "{ 'norm' }", "", "norm");
-  has_text(&l, "{ { 'norm', offset = 0, weight = 'same' } }", "", "norm");
-  has_text(&l, "{ { 'norm', offset = 1, weight = 'none' } }", "", "norm.weight_none.offset_1");
-  has_text(&l, "{ { 'norm', offset = '12' }, 'residual' }", "", "norm.offset_12+residual");
-  has_text(&l, "{ 'norm' }", "weight_dtype = 'f32'", "norm.weight_f32");
-  has_text(&l, "{ { 'norm', weight = 'none' } }", "weight_dtype = 'f32'", "norm.weight_none");
-  has_text(&l, "{ 'norm' }", "weight_dtype = 'same'", "norm");
-  plans(&l, "hidden = { 64 }, epilogue = { { { 'norm', weight = 'f32' } } }, rounding = 'fp32'");
-  assert_int_equal(first(&l, LAMPAR_ONESHOT)->operands[0].dtype, LAMPAR_F32);
-  assert_int_equal(first(&l, LAMPAR_ONESHOT)->rounding, LAMPAR_ROUNDING_FP32);
+  lab *const l = *state;
+  has_text(l, "{ 'norm' }", "", "norm");
+  has_text(l, "{ { 'norm', offset = 0, weight = 'same' } }", "", "norm");
+  has_text(l, "{ { 'norm', offset = 1, weight = 'none' } }", "", "norm.weight_none.offset_1");
+  has_text(l, "{ { 'norm', offset = '12' }, 'residual' }", "", "norm.offset_12+residual");
+  has_text(l, "{ 'norm' }", "weight_dtype = 'f32'", "norm.weight_f32");
+  has_text(l, "{ { 'norm', weight = 'none' } }", "weight_dtype = 'f32'", "norm.weight_none");
+  has_text(l, "{ 'norm' }", "weight_dtype = 'same'", "norm");
+  plans(l, "hidden = { 64 }, epilogue = { { { 'norm', weight = 'f32' } } }, rounding = 'fp32'");
+  assert_int_equal(first(l, LAMPAR_ONESHOT)->operands[0].dtype, LAMPAR_F32);
+  assert_int_equal(first(l, LAMPAR_ONESHOT)->rounding, LAMPAR_ROUNDING_FP32);
   char name[LAMPAR_NAME_BYTES];
-  lampar_variant_name(first(&l, LAMPAR_ALONE), name);
+  lampar_variant_name(first(l, LAMPAR_ALONE), name);
   assert_string_equal(name, "ep_norm_weight_f32_fp32_bf16_h64_sm_90");
-  renders(&l, LAMPAR_ALONE,
+  renders(l, LAMPAR_ALONE,
           "norm: x * scale\n"
           "sum squares {\n  part += x * x;  // 64 bf16 fp32 alone\n}\n"
           "row - {\n  scale = 0;\n}\n"
           "map - {\n  if (a) {\n    x = f32;\n\n  }\n}\n"
           "norm.weight f32 column in 0\n"
           "norm.eps f32 call in 0\n");
-  lab_close(&l);
 }
 
 static void test_mistakes_of_specs(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
+  lab *const l = *state;
 #define EPILOGUE(stages) "hidden = { 64 }, epilogue = { {}, " stages " }"
-  refused(&l, EPILOGUE("{ 'nrom' }"),
+  refused(l, EPILOGUE("{ 'nrom' }"),
           "2: epilogue[2]: unknown stage \"nrom\"; the nearest known is norm; stages are the files "
           "NAME.cu.in in templates/epilogues");
-  refused(&l, EPILOGUE("{ { 'norm', wieght = 'f32' } }"),
+  refused(l, EPILOGUE("{ { 'norm', wieght = 'f32' } }"),
           "2: epilogue[2]: norm: unknown option wieght; the nearest known is weight");
-  refused(&l, EPILOGUE("{ { 'residual', weight = 'f32' } }"),
+  refused(l, EPILOGUE("{ { 'residual', weight = 'f32' } }"),
           "2: epilogue[2]: residual: unknown option weight; the stage has none");
-  refused(&l, EPILOGUE("{ { 'norm', weight = 'f16' } }"),
+  refused(l, EPILOGUE("{ { 'norm', weight = 'f16' } }"),
           "2: epilogue[2]: norm: weight is f16; it should be one of same f32 none");
-  refused(&l, EPILOGUE("{ { 'norm', offset = 2 } }"),
+  refused(l, EPILOGUE("{ { 'norm', offset = 2 } }"),
           "2: epilogue[2]: norm: offset is 2; it should be one of 0 1 12");
-  refused(&l, EPILOGUE("{ 'norm' }") ", weight_dtype = 'f16'",
+  refused(l, EPILOGUE("{ 'norm' }") ", weight_dtype = 'f16'",
           "2: epilogue[2]: norm: weight_dtype is f16; it should be one of same f32 none");
-  refused(&l, EPILOGUE("{ 'group', 'residual' }"),
+  refused(l, EPILOGUE("{ 'group', 'residual' }"),
           "2: epilogue[2]: residual comes after group, which stores its result in an operand: it "
           "must be the last");
-  put(&l, "epilogues/other.cu.in",
+  put(l, "epilogues/other.cu.in",
       "$stage \"other\"\n$operand { name = \"residual\", per = \"element\" }\n$map()\nx;\n");
-  refused(&l, EPILOGUE("{ 'residual', 'other' }"),
+  refused(l, EPILOGUE("{ 'residual', 'other' }"),
           "2: epilogue[2]: residual and other both have an operand residual");
-  put(&l, "epilogues/a_stage_with_a_name_that_is_rather_long.cu.in",
+  put(l, "epilogues/a_stage_with_a_name_that_is_rather_long.cu.in",
       "$stage \"long\"\n$local o = option(\"option_with_a_long_name\", { \"a\", "
       "\"a_choice_with_a_long_name_too\" })\n$map()\nx;\n");
-  refused(&l,
+  refused(l,
           EPILOGUE("{ 'residual', { 'a_stage_with_a_name_that_is_rather_long', "
                    "option_with_a_long_name = 'a_choice_with_a_long_name_too' } }"),
           "2: epilogue[2]: its name residual+a_stage_with_a_name_that_is_rather_long."
           "option_with_a_long_name_a_choice_with_a_long_name_too is longer than the 95 characters "
           "that a pack holds");
   refused(
-      &l, "hidden = { 8 }, epilogue = { {}, { 'group' } }",
+      l, "hidden = { 8 }, epilogue = { {}, { 'group' } }",
       "2: epilogue[2]: no kernel is left: epilogue group, bf16, hidden 8: group: 8 elements are "
       "not whole groups of 16");
-  lab_close(&l);
 }
 
 static void test_dropped(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  plans(&l, "hidden = { 64, 8 }, epilogue = { { 'group' } }");
-  assert_int_equal(l.plan.skip_count, 1); /* once for all worlds and algorithms */
-  assert_string_equal(l.plan.skips[0].what, "epilogue group, bf16, hidden 8");
-  assert_string_equal(l.plan.skips[0].why, "group: 8 elements are not whole groups of 16");
-  for (size_t i = 0; i < l.plan.variant_count; ++i)
-    assert_true(l.plan.variants[i].hidden != 8 || l.plan.variants[i].epilogue[0] == '\0');
-  lab_close(&l);
+  lab *const l = *state;
+  plans(l, "hidden = { 64, 8 }, epilogue = { { 'group' } }");
+  assert_int_equal(l->plan.skip_count, 1); /* once for all worlds and algorithms */
+  assert_string_equal(l->plan.skips[0].what, "epilogue group, bf16, hidden 8");
+  assert_string_equal(l->plan.skips[0].why, "group: 8 elements are not whole groups of 16");
+  for (size_t i = 0; i < l->plan.variant_count; ++i)
+    assert_true(l->plan.variants[i].hidden != 8 || l->plan.variants[i].epilogue[0] == '\0');
 }
 
 /* The message of a stage file that is wrong. */
-static void file_refused(const char *text, const char *message) {
-  lab l;
-  lab_open(&l);
-  put(&l, "epilogues/wrong.cu.in", text);
-  assert_int_equal(plan_fields(&l, "hidden = { 64 }, epilogue = { { 'wrong' } }"),
+static void file_refused(lab *l, const char *text, const char *message) {
+  put(l, "epilogues/wrong.cu.in", text);
+  assert_int_equal(plan_fields(l, "hidden = { 64 }, epilogue = { { 'wrong' } }"),
                    LAMPAR_ERROR_ARGUMENT);
   assert_string_equal(lampar_last_error(), message);
-  lab_close(&l);
 }
 
 #define WRONG "templates/epilogues/wrong.cu.in:"
 
 static void test_mistakes_of_files(void **state) {
-  (void)state;
-  file_refused("$map()\nx;\n", WRONG " there is no $stage line that says what the stage does");
-  file_refused("$stage \"a\"\n$stage \"b\"\n",
+  lab *const l = *state;
+  file_refused(l, "$map()\nx;\n", WRONG " there is no $stage line that says what the stage does");
+  file_refused(l, "$stage \"a\"\n$stage \"b\"\n",
                WRONG "2: stage takes one sentence or formula, and is said once");
-  file_refused("$stage \"a\"\n", WRONG " the stage has no section: it does nothing");
-  file_refused("$stage \"a\"\n\nx;\n$map()\n", WRONG
+  file_refused(l, "$stage \"a\"\n", WRONG " the stage has no section: it does nothing");
+  file_refused(l, "$stage \"a\"\n\nx;\n$map()\n",
+               WRONG
                "3: a text before the first section; a section begins with $map() or its like");
-  file_refused("$stage \"a\"\n$map()\n${hiden}\n",
+  file_refused(l, "$stage \"a\"\n$map()\n${hiden}\n",
                WRONG "3: unknown name hiden; the nearest known is hidden");
-  file_refused("$stage \"a\"\n$map(1)\n", WRONG "2: $map() takes nothing");
-  file_refused("$stage \"a\"\n$helpers()\n$helpers()\n", WRONG "3: there is a second $helpers()");
-  file_refused("$stage \"a\"\n$sum \"s\"\nx\n$max \"s\"\n", WRONG "4: there is a second s");
-  file_refused("$stage \"a\"\n$sum()\n", WRONG
+  file_refused(l, "$stage \"a\"\n$map(1)\n", WRONG "2: $map() takes nothing");
+  file_refused(l, "$stage \"a\"\n$helpers()\n$helpers()\n",
+               WRONG "3: there is a second $helpers()");
+  file_refused(l, "$stage \"a\"\n$sum \"s\"\nx\n$max \"s\"\n", WRONG "4: there is a second s");
+  file_refused(l, "$stage \"a\"\n$sum()\n",
+               WRONG
                "2: sum: a name of at most 23 of a-z, 0-9 and '_' is needed, the first no digit");
-  file_refused("$stage \"a\"\n$operand { name = \"a b\", per = \"row\" }\n",
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a b\", per = \"row\" }\n",
                WRONG "2: operand: a name of at most 23 of a-z, 0-9 and '_' is needed, the first no "
                      "digit");
-  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"call\" }\n", WRONG
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a\", per = \"call\" }\n",
+               WRONG
                "2: operand a: per is call; it should be one of element column row tensor group");
-  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"row\", dtype = \"fp8\" }\n", WRONG
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a\", per = \"row\", dtype = \"fp8\" }\n",
+               WRONG
                "2: operand a: dtype is fp8; it should be one of bf16 f16 f32 f64 i8 u8 i32 u32 "
                "i64 u64 f8e4m3 f8e5m2 f4e2m1x2");
-  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"group\" }\n",
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a\", per = \"group\" }\n",
                WRONG "2: operand a: per = \"group\" and group = ELEMENTS go together");
-  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"row\", out = true }\n",
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a\", per = \"row\", out = true }\n",
                WRONG "2: operand a: unknown field out; it has dtype group name output per");
-  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"row\" }\n",
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a\", per = \"row\" }\n",
                WRONG "2: operand a: what is per row is stored; an input is per element, column or "
                      "tensor");
-  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"column\", dtype = \"i8\" }\n",
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a\", per = \"column\", dtype = \"i8\" }\n",
                WRONG "2: operand a: an input per column is i8; it should be one of bf16 f16 f32");
-  file_refused("$stage \"a\"\n$operand { name = \"a\", per = \"tensor\" }\n",
+  file_refused(l, "$stage \"a\"\n$operand { name = \"a\", per = \"tensor\" }\n",
                WRONG "2: operand a: an input per tensor is bf16; it should be one of f32");
-  file_refused("$stage \"a\"\n$local a = option(\"a\", { 1 })\n",
+  file_refused(l, "$stage \"a\"\n$local a = option(\"a\", { 1 })\n",
                WRONG "2: option a: a list of two or more choices is needed, the default first");
-  file_refused("$stage \"a\"\n$local a = option(\"a\", { 1, \"B\" })\n",
+  file_refused(l, "$stage \"a\"\n$local a = option(\"a\", { 1, \"B\" })\n",
                WRONG "2: option a: a choice is a word of a-z, 0-9 and '_', or an integer from 0");
   file_refused(
+      l,
       "$stage \"a\"\n$local a = option(\"a\", { 1, 2 })\n$local b = option(\"a_b\", { 1, 2 "
       "})\n",
       WRONG "3: option a_b cannot be told from option a in an epilogue's name");
 }
 
 static void test_own_folder(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  put(&l, "mine/square.cu.in", "$stage \"x * x\"\n$map()\nx *= x;\n");
-  plans(&l, "hidden = { 64 }, epilogue = { { 'residual', 'square' } }, stages = 'mine'");
-  assert_string_equal(l.plan.stages, "mine");
-  assert_string_equal(first(&l, LAMPAR_ONESHOT)->epilogue, "residual+square");
+  lab *const l = *state;
+  put(l, "mine/square.cu.in", "$stage \"x * x\"\n$map()\nx *= x;\n");
+  plans(l, "hidden = { 64 }, epilogue = { { 'residual', 'square' } }, stages = 'mine'");
+  assert_string_equal(l->plan.stages, "mine");
+  assert_string_equal(first(l, LAMPAR_ONESHOT)->epilogue, "residual+square");
   /* The plan is made again when a stage file changes. */
   char path[SCRATCH_PATH_BYTES];
-  scratch_path(&l.s, "mine/square.cu.in", path);
+  scratch_path(&l->s, "mine/square.cu.in", path);
   size_t found = 0;
-  for (size_t i = 0; i < l.read.count; ++i) found += strcmp(l.read.paths[i], path) == 0;
+  for (size_t i = 0; i < l->read.count; ++i) found += strcmp(l->read.paths[i], path) == 0;
   assert_int_equal(found, 1);
-  lampar_files_free(&l.read);
-  renders(&l, LAMPAR_ONESHOT,
+  lampar_files_free(&l->read);
+  renders(l, LAMPAR_ONESHOT,
           "residual: x + residual\nmap - {\n  x += residual;\n}\n"
           "square: x * x\nmap - {\n  x *= x;\n}\n"
           "residual.residual bf16 element in 0\n");
   found = 0;
-  for (size_t i = 0; i < l.read.count; ++i) found += strcmp(l.read.paths[i], path) == 0;
+  for (size_t i = 0; i < l->read.count; ++i) found += strcmp(l->read.paths[i], path) == 0;
   assert_int_equal(found, 1);
   refused(
-      &l, "hidden = { 64 }, epilogue = { { 'sqare' } }, stages = 'mine'",
+      l, "hidden = { 64 }, epilogue = { { 'sqare' } }, stages = 'mine'",
       "2: epilogue[1]: unknown stage \"sqare\"; the nearest known is square; stages are the files "
       "NAME.cu.in in templates/epilogues and mine");
-  put(&l, "mine/norm.cu.in", norm);
-  refused(&l, "hidden = { 64 }, epilogue = { { 'norm' } }, stages = 'mine'",
+  put(l, "mine/norm.cu.in", norm);
+  refused(l, "hidden = { 64 }, epilogue = { { 'norm' } }, stages = 'mine'",
           "2: epilogue[1]: stage norm is in both templates/epilogues and mine; give yours another "
           "name");
-  put(&l, "mine/square.cu.in", "$stage \"x * x\"\n$map()\n${hiden}\n");
-  assert_int_equal(plan_fields(&l, "hidden = { 64 }, epilogue = { { 'square' } }, stages = 'mine'"),
+  put(l, "mine/square.cu.in", "$stage \"x * x\"\n$map()\n${hiden}\n");
+  assert_int_equal(plan_fields(l, "hidden = { 64 }, epilogue = { { 'square' } }, stages = 'mine'"),
                    LAMPAR_ERROR_ARGUMENT);
   assert_string_equal(lampar_last_error(),
                       "mine/square.cu.in:3: unknown name hiden; the nearest known is hidden");
-  lab_close(&l);
 }
 
 /* A plan and stage files that have changed since do not make a kernel with other operands. */
 static void test_changed_since(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  plans(&l, "hidden = { 64 }, epilogue = { { 'residual' } }");
-  put(&l, "epilogues/residual.cu.in",
+  lab *const l = *state;
+  plans(l, "hidden = { 64 }, epilogue = { { 'residual' } }");
+  put(l, "epilogues/residual.cu.in",
       "$stage \"x + residual\"\n$operand { name = \"other\", per = \"element\" }\n$map()\nx;\n");
   char *source;
-  assert_int_equal(lampar_render(l.s.folder, NULL, first(&l, LAMPAR_ONESHOT), NULL, &source, NULL),
+  assert_int_equal(lampar_render(l->s.folder, NULL, first(l, LAMPAR_ONESHOT), NULL, &source, NULL),
                    LAMPAR_ERROR_ARGUMENT);
   assert_string_equal(lampar_last_error(),
                       "epilogue residual: the stage files declare other operands "
                       "than the plan has; make the plan again");
-  lab_close(&l);
 }
 
 static void test_line_directives(void **state) {
-  (void)state;
-  lab l;
-  lab_open(&l);
-  plans(&l, "hidden = { 64 }, epilogue = { { 'group' } }");
+  lab *const l = *state;
+  plans(l, "hidden = { 64 }, epilogue = { { 'group' } }");
   char *source;
   const lampar_render_options options = {.line_directives = true};
   assert_int_equal(
-      lampar_render(l.s.folder, NULL, first(&l, LAMPAR_ONESHOT), &options, &source, NULL),
+      lampar_render(l->s.folder, NULL, first(l, LAMPAR_ONESHOT), &options, &source, NULL),
       LAMPAR_OK);
   assert_non_null(strstr(source, "#line 8 \"templates/epilogues/group.cu.in\"\n  part = x;\n"));
   assert_non_null(strstr(source, "#line 1 \"templates/parts/help.cuh.in\"\nhelp 64\n"));
   free(source);
-  lab_close(&l);
-}
-
-/* ---- the table of generator/docs/stages.md ---- */
-
-typedef struct documenting {
-  const char *name;
-  FILE *out;
-} documenting;
-
-static const char *text_of(lua_State *L, const char *field) {
-  lua_getfield(L, -1, field);
-  const char *const text = lua_tostring(L, -1);
-  lua_pop(L, 1);
-  return text;
-}
-
-static void document_options(lua_State *L, FILE *out) {
-  lua_getfield(L, -1, "options");
-  for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; ++i) {
-    fprintf(out, "%s`%s`:", i > 1 ? "; " : "", text_of(L, "name"));
-    lua_getfield(L, -1, "choices");
-    for (lua_Integer c = 1; lua_rawgeti(L, -1, c) != LUA_TNIL; ++c) {
-      fprintf(out, " %s", lua_tostring(L, -1));
-      lua_pop(L, 1);
-    }
-    lua_pop(L, 3);
-  }
-  lua_pop(L, 2);
-}
-
-static void document_operands(lua_State *L, FILE *out) {
-  lua_getfield(L, -1, "operands");
-  for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; ++i) {
-    const char *const dtype = text_of(L, "dtype"), *const per = text_of(L, "per");
-    lua_getfield(L, -1, "output");
-    const char *const way = lua_toboolean(L, -1) ? "out" : "in";
-    lua_getfield(L, -2, "group");
-    const lua_Integer group = lua_tointeger(L, -1);
-    lua_pop(L, 2);
-    fprintf(out, "%s`%s`: %s, %s, per %s", i > 1 ? "; " : "", text_of(L, "name"), way,
-            strcmp(dtype, "f16") == 0 ? "*dtype*" : dtype, per);
-    if (group > 0) fprintf(out, " of %lld", (long long)group);
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 2);
-}
-
-/* With f16, which no stage names as the dtype of an operand, so that the kernel's dtype shows. */
-static int document(lua_State *L) {
-  const documenting *const d = lua_touserdata(L, 1);
-  const lampar_variant key = {
-      .arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_F16, .hidden = 4096};
-  lampar_template_run run = {.templates = LAMPAR_TEMPLATES};
-  const lampar_own_stages own = {0};
-  if (lampar_stages_push(L, &run, &own, &key, d->name, NULL) != LAMPAR_STAGES_MADE)
-    return luaL_error(L, "%s", lua_tostring(L, -1));
-  lua_getfield(L, -1, "stages");
-  lua_rawgeti(L, -1, 1);
-  fprintf(d->out, "| `%s` | ", d->name);
-  for (const char *at = text_of(L, "about"); *at != '\0'; ++at)
-    fprintf(d->out, *at == '|' ? "\\|" : "%c", *at);
-  fputs(" | ", d->out);
-  document_options(L, d->out);
-  fputs(" | ", d->out);
-  document_operands(L, d->out);
-  fputs(" |\n", d->out);
-  return 0;
-}
-
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void test_documentation(void **state) {
-  (void)state;
-  lampar_files names = {0};
-  assert_int_equal(lampar_template_names(LAMPAR_TEMPLATES, "epilogues", &names), LAMPAR_OK);
-  qsort(names.paths, names.count, sizeof *names.paths, by_name);
-  char *table;
-  size_t size;
-  FILE *const out = open_memstream(&table, &size);
-  fputs("\n| stage | what it does | options, the default first | operands, with the defaults |\n"
-        "| --- | --- | --- | --- |\n",
-        out);
-  lampar_sandbox *sandbox;
-  assert_int_equal(lampar_sandbox_open(&sandbox), LAMPAR_OK);
-  for (size_t i = 0; i < names.count; ++i) {
-    documenting d = {names.paths[i], out};
-    if (lampar_sandbox_run(sandbox, d.name, document, &d) != LAMPAR_OK)
-      fail_msg("%s", lampar_last_error());
-  }
-  lampar_sandbox_close(sandbox);
-  lampar_files_free(&names);
-  assert_int_equal(fclose(out), 0);
-
-  char *text;
-  size_t length;
-  assert_int_equal(lampar_file_read(LAMPAR_STAGES_DOC, 1 << 20, &text, &length), LAMPAR_OK);
-  const char *const start = strstr(text, "with the files -->\n");
-  const char *const end = strstr(text, "<!-- end -->");
-  assert_true(start != NULL && end != NULL);
-  const char *const found = start + strlen("with the files -->");
-  if ((size_t)(end - found) != size || strncmp(found, table, size) != 0) {
-    fputs(table, stderr);
-    fail_msg("%s should have this table", LAMPAR_STAGES_DOC);
-  }
-  free(text);
-  free(table);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_what_templates_get),
-      cmocka_unit_test(test_peak_ahead),
-      cmocka_unit_test(test_totals),
-      cmocka_unit_test(test_no_stages),
-      cmocka_unit_test(test_options),
-      cmocka_unit_test(test_mistakes_of_specs),
-      cmocka_unit_test(test_dropped),
-      cmocka_unit_test(test_mistakes_of_files),
-      cmocka_unit_test(test_own_folder),
-      cmocka_unit_test(test_changed_since),
-      cmocka_unit_test(test_line_directives),
-      cmocka_unit_test(test_documentation),
+      lab_test(test_what_templates_get),
+      lab_test(test_peak_ahead),
+      lab_test(test_totals),
+      lab_test(test_no_stages),
+      lab_test(test_options),
+      lab_test(test_mistakes_of_specs),
+      lab_test(test_dropped),
+      lab_test(test_mistakes_of_files),
+      lab_test(test_own_folder),
+      lab_test(test_changed_since),
+      lab_test(test_line_directives),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
