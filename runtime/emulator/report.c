@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "cluster.h"
 #include "library.h"
 #include "machine.h"
+#include "pack/arguments.h"
 #include "scheduler.h"
 
 enum { LINES_MAX = 8 };
