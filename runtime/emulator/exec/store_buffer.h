@@ -25,19 +25,20 @@
  *                                                 visible")
  *   a poll that spins sees a store in the end     forward progress; no rule says when
  *
- * What the emulated device cannot show, and what does:
- *   loads out of order      loads are made in program order. A store that overtakes another looks to
- *                           a reader the same as a load that does, so for words that carry their own
- *                           validity nothing is lost; a protocol with flags would need both
- *   observers that differ   all observers see a store at the same moment; PTX promises that only to
- *                           morally strong accesses
- *   too few blocks resident a grid that waits for blocks that have no room yet: blocks that poll give
- *                           way to others here. The limits are computed on the host and tested there;
- *                           GPU tests launch at the limit
- *   an eager watchdog       the clock moves only when nothing else can: a bound that is too short for
- *                           a real peer never expires here. GPU tests let a rank come late
- *   caches and widths       a wide access costs and races like its words: no L1 that is stale, no
- *                           tearing that hardware excludes */
+ * What the emulated device cannot show:
+ *
+ *   not shown                 why, and what covers it
+ *   ------------------------- -------------------------------------------------------------------
+ *   loads out of order        loads are made in program order. A store that overtakes another
+ *                             looks to a reader the same as a load that does, so for words that
+ *                             carry their own validity nothing is lost; a protocol with flags
+ *                             would need both
+ *   observers that differ     all observers see a store at the same moment
+ *   blocks without room       blocks start in ascending order on every device, and grids do not
+ *                             compete for multiprocessors: a grid that is too large for its device
+ *                             still ends. Unit tests check the limits, GPU tests reach them
+ *   an over-eager watchdog    the clock moves only when nothing else can: a bound that is too short
+ *                             for a slow peer never expires. GPU tests let a rank come late */
 #ifndef LAMPAR_EMU_STORE_BUFFER_H
 #define LAMPAR_EMU_STORE_BUFFER_H
 
