@@ -13,7 +13,7 @@ foreach(file IN LISTS FILES)
   string(APPEND entries "    {\"${name}\", text_${index}, sizeof text_${index} - 1},\n")
   math(EXPR index "${index} + 1")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"embedded_texts.h\"\n\n${texts}
+file(WRITE ${OUTPUT} "#include \"spec/embedded_texts.h\"\n\n${texts}
 const lampar_embedded_text ${TABLE}[] = {
 ${entries}    {0, 0, 0},
 };

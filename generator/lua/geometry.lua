@@ -1,23 +1,23 @@
 -- How many kernels a key gets, and the shape of each. Geometry never changes a result's bits.
 --
--- A straight kernel has one warp for every vector (a warp-wide 512 bytes, one mailbox) and no loop,
--- which is the fastest while the blocks fit on the device. The looping one takes everything, also
+-- A single-pass kernel has one warp for every vector (a warp-wide 512 bytes, one mailbox) and no loop,
+-- which is the fastest while the blocks fit on the device. The persistent one takes everything, also
 -- where several ranks share a device.
 local vector_bytes = 512
 local warps_max = 32 -- of a block
 local cluster_max = 8
 
 local rules = {
-  straight = { threads = 128, vectors = 8192 },
-  looping = { threads = 256 },
+  single_pass = { threads = 128, vectors = 8192 },
+  persistent = { threads = 256 },
   cluster_rows = 128, -- more rows than these fill the device with one block each
 }
 
--- The emulated device is small: there a looping kernel loops after a few rows, which is what its tests
+-- The emulated device is small: there a persistent kernel loops after a few rows, which is what its tests
 -- are for.
 local emulated = {
-  straight = { threads = 64, vectors = 16 },
-  looping = { threads = 64 },
+  single_pass = { threads = 64, vectors = 16 },
+  persistent = { threads = 64 },
   cluster_rows = 2,
 }
 
@@ -47,7 +47,7 @@ end
 local function shape(cluster, row_vectors)
   local of_block = row_vectors // cluster
   local vectors = (of_block + warps_max - 1) // warps_max
-  return { cluster = cluster, threads = 32 * ((of_block + vectors - 1) // vectors), vectors = vectors }
+  return { cluster = cluster, threads = 32 * ((of_block + vectors - 1) // vectors), vectors_per_warp = vectors }
 end
 
 -- A row over several blocks is over sooner than in one: blocks of four warps, or of as few more as
@@ -65,13 +65,13 @@ local function cluster_shape(arch, row_vectors)
   return shape(best, row_vectors)
 end
 
--- The shapes of a fused kernel, each with the most rows that a straight one of it takes. The vectors of
+-- The shapes of a fused kernel, each with the most rows that a single-pass one of it takes. The vectors of
 -- more than eight ranks need more registers than a lane of a block for a whole row has.
 local function fused_shapes(arch, row_vectors, world, own)
   local wide, one_block = cluster_shape(arch, row_vectors), shape(1, row_vectors)
-  local rows = own.straight.vectors // row_vectors
+  local rows = own.single_pass.vectors // row_vectors
   if row_vectors > warps_max or wide.cluster == 1 or world > 8 then
-    wide.takes, wide.looping = rows, wide
+    wide.takes, wide.persistent = rows, wide
     return { wide }, wide
   end
   wide.takes, one_block.takes = own.cluster_rows, rows
@@ -80,7 +80,7 @@ end
 
 -- key: arch "sm_90", algorithms that are allowed, by name; world; hidden in elements (0: flat),
 -- element_bytes; is_fused; rows: most of a call (row kernels), bytes: most of a call (flat).
--- Gives a list of { algorithm, threads, cluster, vectors, looping, rows, bytes }, the limits
+-- Gives a list of { algorithm, threads, cluster, vectors_per_warp, persistent, rows, bytes }, the limits
 -- ascending, rows 0 for flat kernels; and whether two-shot was wanted and not allowed.
 return function(key)
   local row_bytes = key.hidden * key.element_bytes
@@ -88,22 +88,22 @@ return function(key)
   local own = key.arch == "emu" and emulated or rules
   local kernels = {}
 
-  local straight, looping
+  local single_pass, persistent
   if key.is_fused then
-    straight, looping = fused_shapes(key.arch, row_vectors, key.world, own)
+    single_pass, persistent = fused_shapes(key.arch, row_vectors, key.world, own)
   else
-    local vectors = own.straight.vectors
-    straight = { {
-      threads = own.straight.threads, cluster = 1, vectors = 1,
+    local vectors = own.single_pass.vectors
+    single_pass = { {
+      threads = own.single_pass.threads, cluster = 1, vectors_per_warp = 1,
       takes = key.hidden > 0 and vectors // row_vectors or vectors * vector_bytes,
     } }
-    looping = { threads = own.looping.threads, cluster = 1, vectors = 1 }
+    persistent = { threads = own.persistent.threads, cluster = 1, vectors_per_warp = 1 }
   end
 
   local function add(algorithm, chosen, loops, limit)
     local kernel = {
-      algorithm = algorithm, threads = chosen.threads, cluster = chosen.cluster, vectors = chosen.vectors,
-      looping = loops, rows = 0, bytes = limit,
+      algorithm = algorithm, threads = chosen.threads, cluster = chosen.cluster, vectors_per_warp = chosen.vectors_per_warp,
+      persistent = loops, rows = 0, bytes = limit,
     }
     if key.hidden > 0 then
       kernel.rows, kernel.bytes = limit, limit * row_bytes
@@ -113,19 +113,19 @@ return function(key)
 
   -- Kernels for calls that are larger than `covered`, up to `limit`; both in rows, or bytes if flat.
   local function cover(algorithm, covered, limit)
-    for _, chosen in ipairs(straight) do
+    for _, chosen in ipairs(single_pass) do
       local takes = math.min(chosen.takes, limit)
       if takes > covered then
         add(algorithm, chosen, 0, takes)
         covered = takes
       end
     end
-    add(algorithm, looping, 1, limit)
+    add(algorithm, persistent, 1, limit)
   end
 
   local limit = key.hidden > 0 and key.rows or key.bytes
-  if key.algorithms.alone then
-    add("alone", looping, 1, limit)
+  if key.algorithms.epilogue_only then
+    add("epilogue_only", persistent, 1, limit)
     return kernels, false
   end
   local oneshot = oneshot_limit(key.arch, key.world)

@@ -3,8 +3,8 @@
 local models = require "models"
 
 local hidden_limit = 65536
-local rows_limit = 2147483647
-local bytes_limit = 1 << 40
+local max_rows = 2147483647
+local max_bytes = 1 << 40
 local no_hidden_bytes = 1 << 20
 
 local function sorted_keys(list)
@@ -319,7 +319,7 @@ return function(known)
     end
 
     if given.rows ~= nil then
-      result.rows = place("rows").integer(given.rows, 1, rows_limit, "1 row or more")
+      result.rows = place("rows").integer(given.rows, 1, max_rows, "1 row or more")
       if given.hidden == nil then
         place("rows").fail(" says nothing without hidden: flat kernels are limited by bytes; leave it out")
       end
@@ -331,7 +331,7 @@ return function(known)
     end
 
     if given.bytes ~= nil then
-      result.bytes = place("bytes").integer(given.bytes, 16, bytes_limit, "16 bytes or more, up to 1 TiB")
+      result.bytes = place("bytes").integer(given.bytes, 16, max_bytes, "16 bytes or more, up to 1 TiB")
     elseif given.hidden == nil then
       result.bytes = no_hidden_bytes
       default("bytes = " .. no_hidden_bytes)

@@ -24,13 +24,13 @@ local function contains(values, text)
   end
 end
 
--- known.dtypes, known.pers: names. known.epilogue_bytes, known.operands_max: what a kernel's record
+-- known.dtypes, known.granularities: names. known.epilogue_bytes, known.operands_max: what a kernel's record
 -- holds. find(name) -> "once", "twice" or "nowhere", the folders, a list of the names that exist.
 -- run(name, environment, sink) runs the file and gives what messages call it.
 return function(known, find, run)
   -- Raised through the stage file, and caught: the spec's mistake, or a combination to leave out.
   local function mistake(form, ...)
-    error({ kind = "mistake", sentence = string.format(form, ...) }, 0)
+    error({ kind = "mistake", message = string.format(form, ...) }, 0)
   end
 
   local function wrong(path, line, form, ...)
@@ -109,7 +109,7 @@ return function(known, find, run)
               tostring(field))
       end
     end
-    if not contains(known.pers, given.per) or given.per == "call" then
+    if not contains(known.granularities, given.per) or given.per == "call" then
       wrong(path, line, "operand %s: per is %s; it should be one of element column row tensor group", given.name,
             tostring(given.per))
     end
@@ -246,7 +246,7 @@ return function(known, find, run)
 
     declaration("refuse", function(_, _, condition, form, ...)
       if condition then
-        error({ kind = "refusal", sentence = string.format(form, ...) }, 0)
+        error({ kind = "refusal", message = string.format(form, ...) }, 0)
       end
     end)
 
@@ -383,7 +383,7 @@ return function(known, find, run)
   end
 
   -- text, parameters, weight_dtype (nil: every stage's own default) -> { kind = "made", text, stages,
-  -- operands }, or { kind = "mistake" or "refusal", sentence }.
+  -- operands }, or { kind = "mistake" or "refusal", message }.
   return function(text, parameters, weight_dtype)
     local done, result = pcall(run_epilogue, text, parameters, weight_dtype)
     if not done and (type(result) ~= "table" or not result.kind) then

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "epilogue_trial.h"
-#include "error.h"
+#include "base/error.h"
 #include "graph_timer.h"
-#include "pack_read.h"
+#include "pack/dtype.h"
+#include "pack/pack_read.h"
 #include "packs.h"
+#include "verify/epilogue_trial.h"
 
 enum {
   GRAPH_CALLS = 100,
@@ -100,7 +101,7 @@ static bool find_kernel(const bench *b, int pack, const lampar_variant *v, uint6
   lampar_call call = LAMPAR_CALL_INIT;
   call.dtype = (lampar_dtype)v->dtype;
   call.rows = rows;
-  call.row_length = v->hidden;
+  call.hidden = v->hidden;
   call.epilogue = v->epilogue;
   call.rounding = (lampar_rounding)v->rounding;
   return bench_packs_find(&b->packs, pack, &call, info);
@@ -133,7 +134,7 @@ static void print_figure(const fused_key *key, int size, int pack) {
   printf("%-40s %4s %6u %4llu %4d %7.2f %7.2f %5u %4u %5u %4u %6u  %s\n", key->variant.epilogue,
          lampar_dtype_name(key->variant.dtype), key->variant.hidden,
          (unsigned long long)rows_of[size], pack + 1, f->us[0], f->us[1], f->kernel.threads,
-         f->kernel.cluster, f->kernel.vectors, f->kernel.registers, f->kernel.spill_bytes,
+         f->kernel.cluster, f->kernel.vectors_per_warp, f->kernel.registers, f->kernel.spill_bytes,
          f->kernel.name);
 }
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "error.h"
+#include "base/error.h"
 
 enum { WARM_UP = 3 };
 

@@ -2,7 +2,7 @@
 #ifndef LAMPAR_GRAPH_TIMER_H
 #define LAMPAR_GRAPH_TIMER_H
 
-#include "rank_graph.h"
+#include "verify/rank_graph.h"
 
 enum { GRAPH_TIMER_REPLAYS_MAX = 101 };
 

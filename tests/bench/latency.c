@@ -7,9 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "arguments.h"
-#include "error.h"
+#include "base/error.h"
 #include "graph_timer.h"
+#include "pack/arguments.h"
+#include "pack/dtype.h"
 #include "packs.h"
 
 enum {
@@ -25,20 +26,20 @@ typedef enum engine { ENGINE_NCCL, ENGINE_LAMPAR } engine;
 
 typedef struct shape {
   lampar_dtype dtype;
-  uint64_t rows, row_length;
+  uint64_t rows, hidden;
 } shape;
 
 /* Buffers and events of one rank. */
-typedef struct station {
+typedef struct rank_buffers {
   lampar_device_pointer buffer[2]; /* each call reads one and writes the other */
   graph_timer timer;
-} station;
+} rank_buffers;
 
 typedef struct bench {
   bench_packs packs;
   bool variants;
   lampar_nccl nccl;
-  station station[WORLD];
+  rank_buffers rank_buffers[WORLD];
   size_t buffer_bytes;
   shape shapes[SHAPES_MAX];
   int shape_count;
@@ -58,23 +59,23 @@ typedef struct task {
 } task;
 
 static uint64_t bytes_of(const shape *s) {
-  return s->rows * s->row_length * lampar_dtype_bytes(s->dtype);
+  return s->rows * s->hidden * lampar_dtype_bytes(s->dtype);
 }
 
 static lampar_status enqueue(lampar_rank *rank, const task *work, int index) {
-  const station *here = &work->bench->station[rank->rank];
+  const rank_buffers *here = &work->bench->rank_buffers[rank->rank];
   const shape *s = &work->shape;
   lampar_call call = LAMPAR_CALL_INIT;
   call.input = (const void *)(uintptr_t)here->buffer[index % 2];
   call.output = (void *)(uintptr_t)here->buffer[(index + 1) % 2];
   call.rows = s->rows;
-  call.row_length = s->row_length;
+  call.hidden = s->hidden;
   call.dtype = s->dtype;
   if (work->engine == ENGINE_LAMPAR) return lampar_all_reduce(rank->group, &call, rank->stream[0]);
   const lampar_nccl *nccl = &work->bench->nccl;
-  const int result = nccl->all_reduce(call.input, call.output, s->rows * s->row_length,
-                                      lampar_nccl_dtype(s->dtype), lampar_nccl_op(LAMPAR_SUM),
-                                      rank->comm, rank->stream[0]);
+  const int result =
+      nccl->all_reduce(call.input, call.output, s->rows * s->hidden, lampar_nccl_dtype(s->dtype),
+                       lampar_nccl_op(LAMPAR_SUM), rank->comm, rank->stream[0]);
   return lampar_nccl_check(nccl, result, "ncclAllReduce");
 }
 
@@ -88,7 +89,7 @@ static lampar_status capture(lampar_rank *rank, const task *work, lampar_rank_gr
 static lampar_status time_graph(lampar_rank *rank, void *user) {
   task *work = user;
   const lampar_driver *driver = rank->driver;
-  station *here = &work->bench->station[rank->rank];
+  rank_buffers *here = &work->bench->rank_buffers[rank->rank];
   lampar_rank_graph graph = {0};
   /* Zeros stay zeros, however often they are added. */
   for (int i = 0; i < 2; ++i)
@@ -195,7 +196,7 @@ static bool find_kernel(const bench *b, int pack, const shape *s, lampar_kernel_
   lampar_call call = LAMPAR_CALL_INIT;
   call.dtype = s->dtype;
   call.rows = s->rows;
-  call.row_length = s->row_length;
+  call.hidden = s->hidden;
   return bench_packs_find(&b->packs, pack, &call, info);
 }
 
@@ -204,8 +205,8 @@ static lampar_status print_eager(bench *b, const char *name, engine engine, cons
   task work = {.bench = b, .engine = engine, .shape = *s, .raw = raw};
   LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, time_eager, &work));
   printf("eager %llu x %llu %s, host time of one call, %-28s min %6.0f ns, median %6.0f ns\n",
-         (unsigned long long)s->rows, (unsigned long long)s->row_length,
-         lampar_dtype_name(s->dtype), name, slower(work.result), slower(work.median));
+         (unsigned long long)s->rows, (unsigned long long)s->hidden, lampar_dtype_name(s->dtype),
+         name, slower(work.result), slower(work.median));
   return LAMPAR_OK;
 }
 
@@ -245,7 +246,7 @@ static void print_table(const bench *b) {
   for (int i = 0; i < b->shape_count; ++i) {
     const shape *s = &b->shapes[i];
     printf("%6llu %9llu %5s %9llu %8.2f", (unsigned long long)s->rows,
-           (unsigned long long)s->row_length, lampar_dtype_name(s->dtype),
+           (unsigned long long)s->hidden, lampar_dtype_name(s->dtype),
            (unsigned long long)bytes_of(s), b->nccl_us[i]);
     for (int p = 0; p < b->packs.count; ++p) {
       const double plain = b->us[i][p][0], programmatic = b->us[i][p][1];
@@ -263,7 +264,7 @@ static void print_table(const bench *b) {
 static bool add_shape(bench *b, shape s) {
   for (int i = 0; i < b->shape_count; ++i)
     if (b->shapes[i].dtype == s.dtype && b->shapes[i].rows == s.rows &&
-        b->shapes[i].row_length == s.row_length)
+        b->shapes[i].hidden == s.hidden)
       return true;
   if (b->shape_count == SHAPES_MAX) return false;
   b->shapes[b->shape_count++] = s;
@@ -280,9 +281,9 @@ static lampar_status choose_shapes(bench *b) {
         lampar_kernel_info info;
         LAMPAR_TRY(lampar_pack_info(b->packs.pack[p], i, &info));
         if (info.world != WORLD) continue;
-        const shape s = {info.dtype, info.hidden > 0 ? info.rows_limit : 1,
+        const shape s = {info.dtype, info.hidden > 0 ? info.max_rows : 1,
                          info.hidden > 0 ? info.hidden
-                                         : info.bytes_limit / lampar_dtype_bytes(info.dtype)};
+                                         : info.max_bytes / lampar_dtype_bytes(info.dtype)};
         complete = add_shape(b, s) && complete;
       }
   } else {
@@ -300,7 +301,7 @@ static lampar_status choose_shapes(bench *b) {
 
 static lampar_status open_station(lampar_rank *rank, void *user) {
   bench *b = user;
-  station *here = &b->station[rank->rank];
+  rank_buffers *here = &b->rank_buffers[rank->rank];
   for (int i = 0; i < 2; ++i)
     LAMPAR_TRY(lampar_rank_check(
         rank, rank->driver->memory_alloc(&here->buffer[i], b->buffer_bytes), "cuMemAlloc"));
@@ -308,7 +309,7 @@ static lampar_status open_station(lampar_rank *rank, void *user) {
 }
 
 static lampar_status close_station(lampar_rank *rank, void *user) {
-  station *here = &((bench *)user)->station[rank->rank];
+  rank_buffers *here = &((bench *)user)->rank_buffers[rank->rank];
   for (int i = 0; i < 2; ++i)
     if (here->buffer[i] != 0) rank->driver->memory_free(here->buffer[i]);
   graph_timer_close(&here->timer, rank);

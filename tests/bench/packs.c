@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "graph_timer.h"
 
 enum { WATCHDOG_MS = 20000, OPTION_REPLAYS = 256 };

@@ -5,7 +5,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#include "ranks.h"
+#include "verify/ranks.h"
 
 enum {
   WORLD = 2,

@@ -4,7 +4,7 @@
 env -i HOME=/h LAMPAR_STRICT=1 "$LAMPAR" env > env.txt
 grep -Eq '^LAMPAR_STRICT +set +1$' env.txt || fail "$(cat env.txt)"
 grep -Eq '^LAMPAR_DISABLE +default +-$' env.txt || fail "$(cat env.txt)"
-for name in $(sed -n 's/^| `\(LAMPAR_[A-Z_]*\)` .*/\1/p' "$LAMPAR_SOURCE/runtime/docs/operators.md" | grep -v REASON); do
+for name in $(sed -n 's/^| `\(LAMPAR_[A-Z_]*\)` .*/\1/p' "$LAMPAR_SOURCE/generator/docs/operators.md" | grep -v REASON); do
   grep -q "^$name " env.txt || fail "$name of operators.md is not listed"
 done
 refused '^lampar env: x: env takes no argument' "$LAMPAR" env x

@@ -25,7 +25,7 @@ need_nvrtc() {
   rm -f probe.*
 }
 
-# The smallest spec that has a row kernel and a flat one, straight and looping.
+# The smallest spec that has a row kernel and a flat one, single-pass and persistent.
 write_small_spec() { # file, lines to add
   cat > "$1" <<SPEC
 return spec {

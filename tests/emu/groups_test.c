@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "pack_read.h"
-#include "ranks.h"
+#include "base/error.h"
+#include "pack/pack_read.h"
+#include "verify/ranks.h"
 
 enum {
   HIDDEN = 328,  /* of emu.lua */
@@ -24,7 +24,7 @@ static lampar_status expect(bool is_so, const char *what) {
   return lampar_fail(LAMPAR_ERROR_SYSTEM, "not so: %s (%s)", what, lampar_last_error());
 }
 
-/* An error of that status, whose sentence has that word. */
+/* An error of that status, whose message has that word. */
 static lampar_status expect_error(lampar_status got, lampar_status status, const char *word) {
   if (got == status && strstr(lampar_last_error(), word) != NULL) return LAMPAR_OK;
   return lampar_fail(LAMPAR_ERROR_SYSTEM, "expected '%s' and '%s': %s, %s",
@@ -32,10 +32,10 @@ static lampar_status expect_error(lampar_status got, lampar_status status, const
                      lampar_last_error());
 }
 
-static lampar_call call_of(uint64_t rows, uint64_t row_length) {
+static lampar_call call_of(uint64_t rows, uint64_t hidden) {
   lampar_call call = LAMPAR_CALL_INIT;
   call.rows = rows;
-  call.row_length = row_length;
+  call.hidden = hidden;
   call.dtype = LAMPAR_F32;
   return call;
 }
@@ -47,11 +47,11 @@ static lampar_status expect_reason(lampar_rank *rank, const lampar_call *call,
   const bool by_kernel = reason == LAMPAR_REASON_NONE;
   if (answer.reason == reason && (answer.kernel != NULL) == by_kernel &&
       answer.path == (by_kernel ? LAMPAR_PATH_KERNEL : LAMPAR_PATH_NCCL) &&
-      answer.sentence[0] != '\0')
+      answer.message[0] != '\0')
     return LAMPAR_OK;
   return lampar_fail(LAMPAR_ERROR_SYSTEM, "'%s', expected '%s': %s",
                      lampar_reason_string(answer.reason), lampar_reason_string(reason),
-                     answer.sentence);
+                     answer.message);
 }
 
 /* ---- a group on NCCL as a whole ---- */

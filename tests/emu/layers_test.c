@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "ranks.h"
+#include "base/error.h"
+#include "verify/ranks.h"
 
 enum { ROWS = 24, LAYERS = 14, WATCHDOG_MS = 1000 };
 
@@ -51,7 +51,7 @@ static lampar_status run_layer(const memory *memory, lampar_rank *rank, int laye
   call.input = pointer(memory, INPUT);
   call.output = pointer(memory, OUTPUT);
   call.rows = layer_rows[layer % ROW_COUNTS];
-  call.row_length = memory->hidden;
+  call.hidden = memory->hidden;
   call.dtype = LAMPAR_F32;
   call.epilogue = "residual+layernorm";
   call.operands = operands;

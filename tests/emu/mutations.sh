@@ -131,10 +131,11 @@ case " $wanted " in
   workspace->base = base[device];\
   return result;\
 }\
-&/' "$scratch/runtime/workspace.c"
-  if cmp -s "$source/runtime/workspace.c" "$scratch/runtime/workspace.c" ||
+&/' "$scratch/runtime/group/workspace.c"
+  if cmp -s "$source/runtime/group/workspace.c" "$scratch/runtime/group/workspace.c" ||
     ! "${CC:-cc}" -std=c17 -D_GNU_SOURCE -O1 -I"$scratch/runtime" -I"$scratch/runtime/include" \
-      -I"$scratch/generator" "$scratch"/runtime/*.c "$scratch/generator/ranks.c" \
+      -I"$scratch/generator" "$scratch"/runtime/base/*.c "$scratch"/runtime/cuda/*.c "$scratch"/runtime/exchange/*.c \
+      "$scratch"/runtime/pack/*.c "$scratch"/runtime/group/*.c "$scratch/generator/verify/ranks.c" \
       "$source/tests/emu/ranks_test.c" -o "$scratch/ranks_test" -ldl -lpthread \
       2>"$scratch/build.txt"; then
     echo "$name: FAILED: the mutation does not apply"

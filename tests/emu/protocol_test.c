@@ -1,5 +1,5 @@
 /* Calls in a row on the emulated device, under many schedules: sizes alternate, so that every
- * mailbox is used many times by straight and looping kernels; some inputs are full of the
+ * mailbox is used many times by single-pass and persistent kernels; some inputs are full of the
  * sentinel's bits; some calls read what the call before wrote. Every byte is compared with the
  * exact sum.
  *
@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "trial.h"
+#include "base/error.h"
+#include "pack/dtype.h"
+#include "verify/trial.h"
 
 enum { SAMPLES = 40000, IMAGE_BYTES = 4 << 20, ROUNDS = 3, CALLS_MAX = 64, WATCHDOG_MS = 1000 };
 
@@ -28,7 +29,7 @@ static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_
   for (int round = 0; round < ROUNDS; ++round) {
     for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; ++i) {
       calls[count] = (lampar_trial_call){
-          .dtype = dtype, .rows = row_counts[i], .row_length = hidden, .first = count * 131};
+          .dtype = dtype, .rows = row_counts[i], .hidden = hidden, .first = count * 131};
       ++count;
       if (i % 2) continue;
       calls[count] = calls[count - 1];
@@ -37,17 +38,13 @@ static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_
     const uint64_t odd = rows * hidden / 2 + 5;
     calls[count] = (lampar_trial_call){.dtype = dtype,
                                        .rows = 1,
-                                       .row_length = odd,
+                                       .hidden = odd,
                                        .first = count * 131,
                                        .input_shift = 1,
                                        .output_shift = 3};
     ++count;
-    calls[count] = (lampar_trial_call){.dtype = dtype,
-                                       .rows = 2,
-                                       .row_length = 333,
-                                       .first = count * 131,
-                                       .gap = 7,
-                                       .in_place = true};
+    calls[count] = (lampar_trial_call){
+        .dtype = dtype, .rows = 2, .hidden = 333, .first = count * 131, .gap = 7, .in_place = true};
     ++count;
   }
   return count;

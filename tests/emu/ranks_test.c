@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "ranks.h"
+#include "base/error.h"
+#include "verify/ranks.h"
 
 enum {
   WORLD = 3,
@@ -77,7 +77,7 @@ static lampar_call call_of(const buffer *buffer, uint64_t rows) {
   call.input = (const void *)(uintptr_t)buffer->input;
   call.output = (void *)(uintptr_t)buffer->output;
   call.rows = rows;
-  call.row_length = HIDDEN;
+  call.hidden = HIDDEN;
   call.dtype = LAMPAR_F32;
   return call;
 }

@@ -2,69 +2,69 @@
 #ifndef LAMPAR_TEST_FUSED_H
 #define LAMPAR_TEST_FUSED_H
 
-#include "epilogue_trial.h"
-#include "ledger.h"
+#include "golden_rows.h"
+#include "verify/epilogue_trial.h"
 
 enum { ROWS_MAX = 128, WATCHDOG_MS = 20000 };
 
 /* An epilogue of a shape, whatever kernels take its calls. */
 typedef struct fused_key {
   lampar_variant variant; /* any kernel of it */
-  uint64_t rows_limit;    /* of all of them */
-  ledger ledger;
-  ledger
+  uint64_t max_rows;      /* of all of them */
+  golden_rows golden_rows;
+  golden_rows
       *quantized; /* what the last stage stores, with that of the key that has norm_out as well */
-  ledger own_quantized;
+  golden_rows own_quantized;
   bool has_nccl;      /* NCCL and the epilogue's kernel have been compared */
   char failure[1024]; /* "": none */
   uint64_t calls;
 } fused_key;
 
-typedef struct fused_lab {
+typedef struct fused_fixture {
   lampar_ranks *ranks;
   lampar_epilogue_trials *trials;
-  lampar_pack *pack[LEDGER_PACKS]; /* the same kernels in other geometries */
+  lampar_pack *pack[GOLDEN_ROWS_PACKS]; /* the same kernels in other geometries */
   int pack_count;
   uint64_t rows; /* most rows of a call; samples have some more */
-} fused_lab;
+} fused_fixture;
 
 /* What a list of calls is run for. */
 typedef struct fused_run {
-  fused_lab *lab;
+  fused_fixture *fixture;
   fused_key *key;
   int pack;
   const lampar_epilogue_samples *samples;
   const char *what; /* for messages */
-  bool has_promise; /* the rows go into the ledger */
+  bool has_promise; /* the rows go into the golden_rows */
 } fused_run;
 
 /* Functions of one element for the stages of tests/fused/stages. */
 extern const lampar_stage_map fused_own_stages[];
 
 /* Samples with the set of scalars. */
-lampar_status fused_samples(const fused_lab *lab, const fused_key *key, int scalars,
+lampar_status fused_samples(const fused_fixture *fixture, const fused_key *key, int scalars,
                             lampar_epilogue_samples *samples);
 
 /* Runs the calls on the open groups; with `check` against the reference, and the rows of all into
- * the ledger. */
+ * the golden_rows. */
 lampar_status fused_run_calls(const fused_run *run, const lampar_epilogue_call *calls, size_t count,
                               bool check);
 
-/* On a rank's thread: a finished batch's rows into the ledger. */
+/* On a rank's thread: a finished batch's rows into the golden_rows. */
 lampar_status fused_enter_rows(const fused_run *run, lampar_epilogue_trial *trial,
                                const lampar_epilogue_call *calls, size_t count);
 
 /* The checks, on open groups of the pack. */
-lampar_status check_fused_values(fused_lab *lab, fused_key *key, int pack);
-lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack);
-lampar_status check_fused_graphs(fused_lab *lab, fused_key *key, int pack);
-lampar_status check_fused_operands(fused_lab *lab, fused_key *key);
+lampar_status check_fused_values(fused_fixture *fixture, fused_key *key, int pack);
+lampar_status check_fused_rows(fused_fixture *fixture, fused_key *key, int pack);
+lampar_status check_fused_graphs(fused_fixture *fixture, fused_key *key, int pack);
+lampar_status check_fused_operands(fused_fixture *fixture, fused_key *key);
 
 /* The same rows by NCCL and the epilogue's own kernel. On groups that are not enabled. */
-lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack);
+lampar_status check_fused_fallback(fused_fixture *fixture, fused_key *key, int pack);
 
 /* The unfused sequence: what the plain all-reduce gives (other tests hold its kernels to exactly
  * that), then the epilogue's own kernel. On a group of one rank. */
-lampar_status check_fused_alone(fused_lab *lab, fused_key *key, int pack);
+lampar_status check_fused_alone(fused_fixture *fixture, fused_key *key, int pack);
 
 #endif

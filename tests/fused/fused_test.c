@@ -8,15 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "fused.h"
-#include "kernels.h"
-#include "pack_read.h"
+#include "group/kernels.h"
+#include "pack/dtype.h"
+#include "pack/enum_names.h"
+#include "pack/pack_read.h"
 
 enum { EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77, KEYS_MAX = 256 };
 
 typedef struct arguments {
-  const char *packs[LEDGER_PACKS];
+  const char *packs[GOLDEN_ROWS_PACKS];
   int pack_count, world; /* 0: all */
   uint64_t rows;
   const char *filter;
@@ -25,7 +27,7 @@ typedef struct arguments {
 
 typedef struct test {
   const arguments *given;
-  fused_lab lab;
+  fused_fixture fixture;
   uint32_t capability;
   fused_key *keys[KEYS_MAX]; /* of the world at hand */
   int key_count;
@@ -59,7 +61,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_FILTER: given->filter = value; return 0;
   case OPTION_PROBE: given->probe = true; return 0;
   case ARGP_KEY_ARG:
-    if (given->pack_count == LEDGER_PACKS) argp_error(state, "more than %d packs", LEDGER_PACKS);
+    if (given->pack_count == GOLDEN_ROWS_PACKS)
+      argp_error(state, "more than %d packs", GOLDEN_ROWS_PACKS);
     given->packs[given->pack_count++] = value;
     return 0;
   case ARGP_KEY_END:
@@ -77,16 +80,16 @@ static bool is_same_key(const lampar_variant *a, const lampar_variant *b) {
 static lampar_status add_key(test *t, const lampar_variant *variant) {
   for (int i = 0; i < t->key_count; ++i) {
     if (!is_same_key(&t->keys[i]->variant, variant)) continue;
-    if (variant->rows_limit > t->keys[i]->rows_limit) t->keys[i]->rows_limit = variant->rows_limit;
+    if (variant->max_rows > t->keys[i]->max_rows) t->keys[i]->max_rows = variant->max_rows;
     return LAMPAR_OK;
   }
   fused_key *key = t->key_count < KEYS_MAX ? calloc(1, sizeof *key) : NULL;
   if (key == NULL)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "no room for %d epilogues", KEYS_MAX + 1);
   key->variant = *variant;
-  key->rows_limit = variant->rows_limit;
-  ledger_open(&key->ledger);
-  ledger_open(&key->own_quantized);
+  key->max_rows = variant->max_rows;
+  golden_rows_open(&key->golden_rows);
+  golden_rows_open(&key->own_quantized);
   key->quantized = &key->own_quantized;
   t->keys[t->key_count++] = key;
   return LAMPAR_OK;
@@ -109,15 +112,15 @@ static void join_twins(test *t) {
 
 static void forget_keys(test *t) {
   for (int i = 0; i < t->key_count; ++i) {
-    ledger_close(&t->keys[i]->ledger);
-    ledger_close(&t->keys[i]->own_quantized);
+    golden_rows_close(&t->keys[i]->golden_rows);
+    golden_rows_close(&t->keys[i]->own_quantized);
     free(t->keys[i]);
   }
   t->key_count = 0;
 }
 
 static lampar_status collect_keys(test *t, int world) {
-  lampar_pack *pack = t->lab.pack[0];
+  lampar_pack *pack = t->fixture.pack[0];
   const uint32_t arch = lampar_kernels_arch(&pack, 1, t->capability, (uint32_t)world);
   forget_keys(t);
   for (uint32_t i = 0; i < pack->header->record_count; ++i) {
@@ -141,22 +144,22 @@ static const char *const path_names[] = {"", " with NCCL", " unfused"};
 /* Kernels of ranks that share a GPU must not start early: one pack of two is run that way. */
 static lampar_status open_group(test *t, int pack, path path) {
   const bool has_gpu_each =
-      lampar_ranks_gpu_count(t->lab.ranks) >= lampar_ranks_at(t->lab.ranks, 0)->world;
+      lampar_ranks_gpu_count(t->fixture.ranks) >= lampar_ranks_at(t->fixture.ranks, 0)->world;
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = path != PATH_NCCL;
   config.strict = path == PATH_FUSED;
   config.programmatic_launch = has_gpu_each && pack % 2 == 1;
   config.watchdog_ms = WATCHDOG_MS;
-  return lampar_ranks_open_group(t->lab.ranks, &t->lab.pack[pack], 1, &config);
+  return lampar_ranks_open_group(t->fixture.ranks, &t->fixture.pack[pack], 1, &config);
 }
 
 static lampar_status run_checks(test *t, fused_key *key, int pack, path path) {
-  if (path == PATH_NCCL) return check_fused_fallback(&t->lab, key, pack);
-  if (path == PATH_ALONE) return check_fused_alone(&t->lab, key, pack);
-  if (pack == 0) LAMPAR_TRY(check_fused_operands(&t->lab, key));
-  LAMPAR_TRY(check_fused_values(&t->lab, key, pack));
-  LAMPAR_TRY(check_fused_rows(&t->lab, key, pack));
-  return check_fused_graphs(&t->lab, key, pack);
+  if (path == PATH_NCCL) return check_fused_fallback(&t->fixture, key, pack);
+  if (path == PATH_ALONE) return check_fused_alone(&t->fixture, key, pack);
+  if (pack == 0) LAMPAR_TRY(check_fused_operands(&t->fixture, key));
+  LAMPAR_TRY(check_fused_values(&t->fixture, key, pack));
+  LAMPAR_TRY(check_fused_rows(&t->fixture, key, pack));
+  return check_fused_graphs(&t->fixture, key, pack);
 }
 
 /* A group whose kernel failed is over: the next epilogue gets a new one. */
@@ -173,10 +176,10 @@ static lampar_status run_keys(test *t, int pack, path path) {
     snprintf(key->failure, sizeof key->failure, "pack %d%s: %.900s", pack + 1, path_names[path],
              lampar_last_error());
     fprintf(stderr, "%s: FAILED\n", key->variant.epilogue);
-    lampar_ranks_close_group(t->lab.ranks);
+    lampar_ranks_close_group(t->fixture.ranks);
     LAMPAR_TRY(open_group(t, pack, path));
   }
-  return lampar_ranks_close_group(t->lab.ranks);
+  return lampar_ranks_close_group(t->fixture.ranks);
 }
 
 static void print_key(test *t, const fused_key *key) {
@@ -184,9 +187,9 @@ static void print_key(test *t, const fused_key *key) {
   char hex[LAMPAR_DIGEST_HEX];
   printf("%-52s %4s %6u %2u %-7s %6llu", v->epilogue, lampar_dtype_name(v->dtype), v->hidden,
          v->world, lampar_rounding_name(v->rounding), (unsigned long long)key->calls);
-  for (int pack = 0; pack < t->lab.pack_count; ++pack) {
+  for (int pack = 0; pack < t->fixture.pack_count; ++pack) {
     int rows;
-    ledger_hash(&key->ledger, pack, hex, &rows);
+    golden_rows_hash(&key->golden_rows, pack, hex, &rows);
     printf(" %.8s/%d", hex, rows);
   }
   printf(" %-4s  %s%s\n", key->has_nccl ? "nccl" : "-", key->failure[0] == '\0' ? "ok" : "FAILED ",
@@ -198,16 +201,18 @@ static void print_key(test *t, const fused_key *key) {
 static lampar_status run_world(test *t, int world) {
   LAMPAR_TRY(collect_keys(t, world));
   if (t->key_count == 0) return LAMPAR_OK;
-  LAMPAR_TRY(lampar_ranks_set_world(t->lab.ranks, world));
-  for (int pack = 0; pack < t->lab.pack_count; ++pack) LAMPAR_TRY(run_keys(t, pack, PATH_FUSED));
+  LAMPAR_TRY(lampar_ranks_set_world(t->fixture.ranks, world));
+  for (int pack = 0; pack < t->fixture.pack_count; ++pack)
+    LAMPAR_TRY(run_keys(t, pack, PATH_FUSED));
   /* NCCL takes one rank a GPU, and of more than two it chooses the order of the sum. */
-  if (world == 2 && lampar_ranks_gpu_count(t->lab.ranks) >= world) {
-    LAMPAR_TRY(lampar_ranks_connect(t->lab.ranks, NULL));
+  if (world == 2 && lampar_ranks_gpu_count(t->fixture.ranks) >= world) {
+    LAMPAR_TRY(lampar_ranks_connect(t->fixture.ranks, NULL));
     LAMPAR_TRY(run_keys(t, 0, PATH_NCCL));
-    lampar_ranks_disconnect(t->lab.ranks);
+    lampar_ranks_disconnect(t->fixture.ranks);
   }
-  LAMPAR_TRY(lampar_ranks_set_world(t->lab.ranks, 1));
-  for (int pack = 0; pack < t->lab.pack_count; ++pack) LAMPAR_TRY(run_keys(t, pack, PATH_ALONE));
+  LAMPAR_TRY(lampar_ranks_set_world(t->fixture.ranks, 1));
+  for (int pack = 0; pack < t->fixture.pack_count; ++pack)
+    LAMPAR_TRY(run_keys(t, pack, PATH_ALONE));
   for (int i = 0; i < t->key_count; ++i) print_key(t, t->keys[i]);
   return LAMPAR_OK;
 }
@@ -215,9 +220,9 @@ static lampar_status run_world(test *t, int world) {
 /* The largest call of any kernel, and a little more. */
 static size_t image_bytes(const test *t) {
   size_t most = 0;
-  for (uint32_t i = 0; i < t->lab.pack[0]->header->record_count; ++i) {
-    const lampar_variant *v = &t->lab.pack[0]->records[i].variant;
-    const lampar_epilogue_call call = {.rows = t->lab.rows, .gap = 16, .rank_gap = 8};
+  for (uint32_t i = 0; i < t->fixture.pack[0]->header->record_count; ++i) {
+    const lampar_variant *v = &t->fixture.pack[0]->records[i].variant;
+    const lampar_epilogue_call call = {.rows = t->fixture.rows, .gap = 16, .rank_gap = 8};
     if (v->epilogue[0] == '\0') continue;
     const size_t bytes = lampar_epilogue_call_bytes(v, &call);
     if (bytes > most) most = bytes;
@@ -228,21 +233,21 @@ static size_t image_bytes(const test *t) {
 static lampar_status run(test *t) {
   int most = 0;
   for (int p = 0; p < t->given->pack_count; ++p) {
-    LAMPAR_TRY(lampar_pack_open(t->given->packs[p], &t->lab.pack[p]));
-    ++t->lab.pack_count;
+    LAMPAR_TRY(lampar_pack_open(t->given->packs[p], &t->fixture.pack[p]));
+    ++t->fixture.pack_count;
   }
-  for (uint32_t i = 0; i < t->lab.pack[0]->header->record_count; ++i)
-    if ((int)t->lab.pack[0]->records[i].variant.world > most)
-      most = (int)t->lab.pack[0]->records[i].variant.world;
-  LAMPAR_TRY(lampar_ranks_create(0, most, 0, &t->lab.ranks));
-  LAMPAR_TRY(lampar_ranks_capability(t->lab.ranks, &t->capability));
-  LAMPAR_TRY(lampar_epilogue_trials_create(t->lab.ranks, image_bytes(t), &t->lab.trials));
+  for (uint32_t i = 0; i < t->fixture.pack[0]->header->record_count; ++i)
+    if ((int)t->fixture.pack[0]->records[i].variant.world > most)
+      most = (int)t->fixture.pack[0]->records[i].variant.world;
+  LAMPAR_TRY(lampar_ranks_create(0, most, 0, &t->fixture.ranks));
+  LAMPAR_TRY(lampar_ranks_capability(t->fixture.ranks, &t->capability));
+  LAMPAR_TRY(lampar_epilogue_trials_create(t->fixture.ranks, image_bytes(t), &t->fixture.trials));
   printf("%-52s %4s %6s %2s %-7s %6s one hash a pack/rows\n", "epilogue", "", "hidden", "w",
          "rounds", "calls");
   for (int world = 2; world <= most; ++world)
     if (t->given->world == 0 || t->given->world == world) LAMPAR_TRY(run_world(t, world));
-  for (int p = 0; p < t->lab.pack_count; ++p)
-    printf("pack %d: %s %s\n", p + 1, t->given->packs[p], lampar_pack_digest(t->lab.pack[p]));
+  for (int p = 0; p < t->fixture.pack_count; ++p)
+    printf("pack %d: %s %s\n", p + 1, t->given->packs[p], lampar_pack_digest(t->fixture.pack[p]));
   printf("%d passed, %d failed\n", t->passed, t->failed);
   return LAMPAR_OK;
 }
@@ -275,16 +280,16 @@ int main(int argc, char **argv) {
   test *t = calloc(1, sizeof *t);
   if (t == NULL) return EXIT_BAD_INPUT;
   t->given = &given;
-  t->lab.rows = given.rows;
+  t->fixture.rows = given.rows;
   const lampar_status status = run(t);
-  const bool no_gpu = status == LAMPAR_ERROR_DRIVER && t->lab.ranks == NULL;
+  const bool no_gpu = status == LAMPAR_ERROR_DRIVER && t->fixture.ranks == NULL;
   if (status != LAMPAR_OK)
     fprintf(stderr, "%s: %s\n", no_gpu ? "skipped" : "fused_test", lampar_last_error());
   const bool failed = status != LAMPAR_OK || t->failed > 0 || t->passed == 0;
   forget_keys(t);
-  lampar_epilogue_trials_destroy(t->lab.trials);
-  lampar_ranks_destroy(t->lab.ranks);
-  for (int p = 0; p < t->lab.pack_count; ++p) lampar_pack_close(t->lab.pack[p]);
+  lampar_epilogue_trials_destroy(t->fixture.trials);
+  lampar_ranks_destroy(t->fixture.ranks);
+  for (int p = 0; p < t->fixture.pack_count; ++p) lampar_pack_close(t->fixture.pack[p]);
   free(t);
   return no_gpu ? EXIT_SKIPPED : failed;
 }

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "output_file.h"
-#include "plan.h"
+#include "base/error.h"
+#include "offline/output_file.h"
+#include "pack/arch.h"
+#include "plan/plan.h"
 
 enum { THREADS_MAX = 1024, CLUSTER_MAX = 8, VECTORS_MIN = 4 };
 
@@ -28,10 +29,10 @@ static void make_narrow(lampar_variant *v, uint64_t row) {
   lampar_variant changed = *v;
   if (changed.algorithm == LAMPAR_TWOSHOT) changed.algorithm = LAMPAR_ONESHOT;
   changed.cluster = 1;
-  changed.vectors = divide_up(row, THREADS_MAX / 32);
-  if (changed.vectors < VECTORS_MIN)
-    changed.vectors = row < VECTORS_MIN ? (uint32_t)row : VECTORS_MIN;
-  changed.threads = 32 * divide_up(row, changed.vectors);
+  changed.vectors_per_warp = divide_up(row, THREADS_MAX / 32);
+  if (changed.vectors_per_warp < VECTORS_MIN)
+    changed.vectors_per_warp = row < VECTORS_MIN ? (uint32_t)row : VECTORS_MIN;
+  changed.threads = 32 * divide_up(row, changed.vectors_per_warp);
   take(v, &changed);
 }
 
@@ -42,8 +43,8 @@ static void make_wide(lampar_variant *v, uint64_t row) {
   for (uint32_t cluster = CLUSTER_MAX; cluster > 0; --cluster) {
     changed = *v;
     changed.cluster = cluster;
-    changed.vectors = divide_up(row, (uint64_t)cluster * (THREADS_MAX / 32));
-    changed.threads = 32 * divide_up(row, (uint64_t)cluster * changed.vectors);
+    changed.vectors_per_warp = divide_up(row, (uint64_t)cluster * (THREADS_MAX / 32));
+    changed.threads = 32 * divide_up(row, (uint64_t)cluster * changed.vectors_per_warp);
     if (take(v, &changed)) return;
   }
 }

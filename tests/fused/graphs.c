@@ -1,13 +1,13 @@
 /* Fused calls in graphs that are replayed with other inputs. */
-#include "error.h"
+#include "base/error.h"
 #include "fused.h"
-#include "rank_graph.h"
+#include "verify/rank_graph.h"
 
 enum { CALLS = 3, REPLAYS = 10 };
 
 static void next_rows(const fused_run *run, int replay, lampar_epilogue_call calls[CALLS]) {
   const uint64_t limit =
-      run->lab->rows < run->key->rows_limit ? run->lab->rows : run->key->rows_limit;
+      run->fixture->rows < run->key->max_rows ? run->fixture->rows : run->key->max_rows;
   for (int i = 0; i < CALLS; ++i)
     calls[i] = (lampar_epilogue_call){.rows = limit < 3 ? 1 : 1 + (uint64_t)i,
                                       .first_row = (uint64_t)(replay * 7 + i) % 13,
@@ -32,7 +32,7 @@ static lampar_status replay(lampar_rank *rank, const fused_run *run, lampar_epil
 
 static lampar_status run_graph(lampar_rank *rank, void *user) {
   const fused_run *run = user;
-  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->lab->trials, rank);
+  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->fixture->trials, rank);
   lampar_epilogue_call calls[CALLS];
   lampar_rank_graph graph = {0};
   next_rows(run, 0, calls);
@@ -47,11 +47,11 @@ static lampar_status run_graph(lampar_rank *rank, void *user) {
   return status;
 }
 
-lampar_status check_fused_graphs(fused_lab *lab, fused_key *key, int pack) {
+lampar_status check_fused_graphs(fused_fixture *fixture, fused_key *key, int pack) {
   lampar_epilogue_samples samples;
-  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
-  fused_run run = {lab, key, pack, &samples, "a graph", true};
-  const lampar_status status = lampar_ranks_run(lab->ranks, run_graph, &run);
+  LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
+  fused_run run = {fixture, key, pack, &samples, "a graph", true};
+  const lampar_status status = lampar_ranks_run(fixture->ranks, run_graph, &run);
   lampar_epilogue_samples_destroy(&samples);
   key->calls += REPLAYS * CALLS;
   return status;

@@ -1,8 +1,9 @@
-/* Operands that do not match: refused, with a sentence that names the operand. */
+/* Operands that do not match: refused, with a message that names the operand. */
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "fused.h"
+#include "pack/dtype.h"
 
 typedef struct refusal {
   const char *what;
@@ -44,7 +45,7 @@ static void misalign(lampar_call *call, lampar_operand *list, uint32_t at) {
 }
 
 static void overlap(lampar_call *call, lampar_operand *list, uint32_t at) {
-  list[at].stride = call->row_length - 2;
+  list[at].stride = call->hidden - 2;
 }
 
 static const refusal of_any[] = {{"is missing", leave_out},
@@ -70,7 +71,7 @@ static lampar_status expect_refusal(lampar_rank *rank, const lampar_call *good, 
                        bad->what, lampar_status_string(status));
   if (strstr(lampar_last_error(), name) == NULL &&
       strstr(lampar_last_error(), "no_such_operand") == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: the sentence does not name it: %.300s", name,
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: the message does not name it: %.300s", name,
                        bad->what, lampar_last_error());
   return LAMPAR_OK;
 }
@@ -87,26 +88,26 @@ static lampar_status expect_refusals(lampar_rank *rank, const lampar_call *call,
 static lampar_status refuse_all(lampar_rank *rank, void *user) {
   const fused_run *run = user;
   const lampar_variant *variant = &run->key->variant;
-  const lampar_epilogue_call plan = {.rows = run->key->rows_limit < 2 ? 1 : 2};
-  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->lab->trials, rank);
+  const lampar_epilogue_call plan = {.rows = run->key->max_rows < 2 ? 1 : 2};
+  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->fixture->trials, rank);
   LAMPAR_TRY(lampar_epilogue_trial_prepare(trial, run->samples, &plan, 1));
   const lampar_call call = lampar_epilogue_trial_get(trial, 0);
   for (uint32_t at = 0; at < call.operand_count; ++at) {
     const lampar_operand_info *info = &variant->operands[variant->operand_count - 1 - at];
     EXPECT(of_any);
-    if (info->per == LAMPAR_PER_CALL) continue;
+    if (info->granularity == LAMPAR_GRANULARITY_CALL) continue;
     EXPECT(of_memory);
     if (lampar_dtype_bytes(info->dtype) > 1) EXPECT(of_wide);
-    if (info->per == LAMPAR_PER_ELEMENT && plan.rows > 1) EXPECT(of_rows);
+    if (info->granularity == LAMPAR_GRANULARITY_ELEMENT && plan.rows > 1) EXPECT(of_rows);
   }
   return LAMPAR_OK;
 }
 
-lampar_status check_fused_operands(fused_lab *lab, fused_key *key) {
+lampar_status check_fused_operands(fused_fixture *fixture, fused_key *key) {
   lampar_epilogue_samples samples;
-  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
-  fused_run run = {lab, key, 0, &samples, "operands", false};
-  const lampar_status status = lampar_ranks_run(lab->ranks, refuse_all, &run);
+  LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
+  fused_run run = {fixture, key, 0, &samples, "operands", false};
+  const lampar_status status = lampar_ranks_run(fixture->ranks, refuse_all, &run);
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }

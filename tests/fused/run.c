@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "fused.h"
 
 static float relu2(float x) {
@@ -9,9 +9,9 @@ static float relu2(float x) {
 
 const lampar_stage_map fused_own_stages[] = {{"relu2", relu2}, {NULL, NULL}};
 
-lampar_status fused_samples(const fused_lab *lab, const fused_key *key, int scalars,
+lampar_status fused_samples(const fused_fixture *fixture, const fused_key *key, int scalars,
                             lampar_epilogue_samples *samples) {
-  return lampar_epilogue_samples_create(&key->variant, lab->rows + LAMPAR_SAMPLE_ROW_KINDS, 4,
+  return lampar_epilogue_samples_create(&key->variant, fixture->rows + LAMPAR_SAMPLE_ROW_KINDS, 4,
                                         scalars, samples);
 }
 
@@ -26,10 +26,10 @@ lampar_status fused_enter_rows(const fused_run *run, lampar_epilogue_trial *tria
                run->key->variant.epilogue, run->pack + 1, (unsigned long long)row,
                (unsigned long long)calls[c].rows);
       lampar_epilogue_trial_digest(trial, c, row, false, digest);
-      LAMPAR_TRY(ledger_enter(&run->key->ledger, run->pack, sample, digest, who));
+      LAMPAR_TRY(golden_rows_enter(&run->key->golden_rows, run->pack, sample, digest, who));
       if (!lampar_epilogue_quantizes(&run->key->variant)) continue;
       lampar_epilogue_trial_digest(trial, c, row, true, digest);
-      LAMPAR_TRY(ledger_enter(run->key->quantized, run->pack, sample, digest, who));
+      LAMPAR_TRY(golden_rows_enter(run->key->quantized, run->pack, sample, digest, who));
     }
   return LAMPAR_OK;
 }
@@ -44,7 +44,7 @@ typedef struct list {
 static lampar_status run_list(lampar_rank *rank, void *user) {
   const list *all = user;
   const fused_run *run = all->run;
-  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->lab->trials, rank);
+  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->fixture->trials, rank);
   for (size_t done = 0; done < all->count;) {
     const lampar_epilogue_call *calls = all->calls + done;
     const size_t count = lampar_epilogue_trial_fit(trial, run->samples, calls, all->count - done);
@@ -61,7 +61,7 @@ static lampar_status run_list(lampar_rank *rank, void *user) {
 lampar_status fused_run_calls(const fused_run *run, const lampar_epilogue_call *calls, size_t count,
                               bool check) {
   list all = {run, calls, count, check};
-  LAMPAR_TRY(lampar_ranks_run(run->lab->ranks, run_list, &all));
+  LAMPAR_TRY(lampar_ranks_run(run->fixture->ranks, run_list, &all));
   run->key->calls += count;
   return LAMPAR_OK;
 }

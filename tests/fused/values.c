@@ -1,16 +1,17 @@
 /* Results against the reference, and rows against each other. */
 #include <stdlib.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "fused.h"
 
 static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Every kind of row and layout, and every set of scalars; the usual one goes into the ledger. */
-lampar_status check_fused_values(fused_lab *lab, fused_key *key, int pack) {
-  const uint64_t most = least(lab->rows, key->rows_limit);
+/* Every kind of row and layout, and every set of scalars; the usual one goes into the golden_rows.
+ */
+lampar_status check_fused_values(fused_fixture *fixture, fused_key *key, int pack) {
+  const uint64_t most = least(fixture->rows, key->max_rows);
   for (int scalars = 0; scalars < LAMPAR_SAMPLE_SCALARS; ++scalars) {
     const lampar_epilogue_call calls[] = {
         {.rows = least(16, most)},
@@ -23,8 +24,8 @@ lampar_status check_fused_values(fused_lab *lab, fused_key *key, int pack) {
         {.rows = most, .first_row = 5},
     };
     lampar_epilogue_samples samples;
-    LAMPAR_TRY(fused_samples(lab, key, scalars, &samples));
-    const fused_run run = {lab, key, pack, &samples, "values", scalars == 0};
+    LAMPAR_TRY(fused_samples(fixture, key, scalars, &samples));
+    const fused_run run = {fixture, key, pack, &samples, "values", scalars == 0};
     const size_t count = sizeof calls / sizeof calls[0] - (scalars > 0); /* the largest once */
     const lampar_status status = fused_run_calls(&run, calls, count, true);
     lampar_epilogue_samples_destroy(&samples);
@@ -34,8 +35,8 @@ lampar_status check_fused_values(fused_lab *lab, fused_key *key, int pack) {
 }
 
 /* Calls of 1 to all rows: a row's result depends neither on their number nor on its place. */
-lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack) {
-  const uint64_t most = least(lab->rows, key->rows_limit);
+lampar_status check_fused_rows(fused_fixture *fixture, fused_key *key, int pack) {
+  const uint64_t most = least(fixture->rows, key->max_rows);
   lampar_epilogue_call calls[2 * ROWS_MAX];
   size_t count = 0;
   for (uint64_t rows = 1; rows <= most; ++rows) {
@@ -44,15 +45,15 @@ lampar_status check_fused_rows(fused_lab *lab, fused_key *key, int pack) {
       calls[count++] = (lampar_epilogue_call){.rows = rows, .in_place = true, .rank_gap = 8};
   }
   lampar_epilogue_samples samples;
-  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
-  const fused_run run = {lab, key, pack, &samples, "rows", true};
+  LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
+  const fused_run run = {fixture, key, pack, &samples, "rows", true};
   const lampar_status status = fused_run_calls(&run, calls, count, false);
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }
 
 static lampar_status run_epilogue_kernel(const fused_run *run, bool check) {
-  const uint64_t most = least(run->lab->rows, run->key->rows_limit);
+  const uint64_t most = least(run->fixture->rows, run->key->max_rows);
   const lampar_epilogue_call calls[] = {
       {.rows = least(2, most), .first_row = 9},
       {.rows = least(16, most)},
@@ -65,21 +66,21 @@ static lampar_status run_epilogue_kernel(const fused_run *run, bool check) {
   return fused_run_calls(run, calls, sizeof calls / sizeof calls[0], check);
 }
 
-lampar_status check_fused_fallback(fused_lab *lab, fused_key *key, int pack) {
+lampar_status check_fused_fallback(fused_fixture *fixture, fused_key *key, int pack) {
   lampar_epilogue_samples samples;
-  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
-  const fused_run run = {lab, key, pack, &samples, "NCCL and the epilogue kernel", true};
+  LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
+  const fused_run run = {fixture, key, pack, &samples, "NCCL and the epilogue kernel", true};
   const lampar_status status = run_epilogue_kernel(&run, false);
   key->has_nccl = status == LAMPAR_OK;
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }
 
-lampar_status check_fused_alone(fused_lab *lab, fused_key *key, int pack) {
+lampar_status check_fused_alone(fused_fixture *fixture, fused_key *key, int pack) {
   lampar_epilogue_samples samples;
-  LAMPAR_TRY(fused_samples(lab, key, 0, &samples));
+  LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
   lampar_epilogue_samples_sum(&samples);
-  const fused_run run = {lab, key, pack, &samples, "the epilogue kernel on the sum", true};
+  const fused_run run = {fixture, key, pack, &samples, "the epilogue kernel on the sum", true};
   const lampar_status status = run_epilogue_kernel(&run, true);
   lampar_epilogue_samples_destroy(&samples);
   return status;

@@ -106,14 +106,14 @@ static double seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static lampar_status run_check(lab *lab, size_t check, int world, uint64_t *calls) {
-  lampar_status status = lampar_ranks_set_world(lab->ranks, world);
-  if (status == LAMPAR_OK) status = checks[check].run(lab, world, calls);
-  char sentence[1024];
-  snprintf(sentence, sizeof sentence, "%s", lampar_last_error());
-  const lampar_status closed = lampar_ranks_close_group(lab->ranks);
-  lampar_ranks_disconnect(lab->ranks);
-  if (status != LAMPAR_OK) return lampar_fail(status, "%s", sentence);
+static lampar_status run_check(fixture *fixture, size_t check, int world, uint64_t *calls) {
+  lampar_status status = lampar_ranks_set_world(fixture->ranks, world);
+  if (status == LAMPAR_OK) status = checks[check].run(fixture, world, calls);
+  char message[1024];
+  snprintf(message, sizeof message, "%s", lampar_last_error());
+  const lampar_status closed = lampar_ranks_close_group(fixture->ranks);
+  lampar_ranks_disconnect(fixture->ranks);
+  if (status != LAMPAR_OK) return lampar_fail(status, "%s", message);
   return closed;
 }
 
@@ -122,8 +122,8 @@ typedef struct tally {
 } tally;
 
 /* Runs one check and prints its line. */
-static void report_check(lab *lab, size_t check, int world, const char *name, tally *sum) {
-  const int gpus = lampar_ranks_gpu_count(lab->ranks);
+static void report_check(fixture *fixture, size_t check, int world, const char *name, tally *sum) {
+  const int gpus = lampar_ranks_gpu_count(fixture->ranks);
   if (checks[check].need == NEED_GPU_EACH && gpus < world) {
     ++sum->skipped;
     printf("%-28s %8s %10s  skipped: needs %d GPUs, there %s %d\n", name, "", "", world,
@@ -132,7 +132,7 @@ static void report_check(lab *lab, size_t check, int world, const char *name, ta
   }
   uint64_t calls = 0;
   const double start = seconds();
-  const lampar_status status = run_check(lab, check, world, &calls);
+  const lampar_status status = run_check(fixture, check, world, &calls);
   const double took = seconds() - start;
   if (status == LAMPAR_OK) {
     ++sum->passed;
@@ -145,14 +145,14 @@ static void report_check(lab *lab, size_t check, int world, const char *name, ta
 }
 
 /* By world, so that the samples of one are made once. */
-static void for_each_check(const arguments *given, lab *lab, tally *sum) {
+static void for_each_check(const arguments *given, fixture *fixture, tally *sum) {
   for (int w = 0; w < WORLDS_MAX; ++w)
     for (size_t check = 0; check < CHECKS; ++check) {
       char name[NAME_BYTES];
       snprintf(name, sizeof name, "%s/w%d", checks[check].name, worlds[w]);
       if (!runs_with(check, worlds[w]) || !is_wanted(given, name)) continue;
-      if (lab == NULL) printf("%s\n", name);
-      else report_check(lab, check, worlds[w], name, sum);
+      if (fixture == NULL) printf("%s\n", name);
+      else report_check(fixture, check, worlds[w], name, sum);
     }
 }
 
@@ -167,16 +167,16 @@ static int probe(void) {
   return EXIT_SKIPPED;
 }
 
-static void print_head(const lab *lab) {
-  const lampar_rank *rank = lampar_ranks_at(lab->ranks, 0);
+static void print_head(const fixture *fixture) {
+  const lampar_rank *rank = lampar_ranks_at(fixture->ranks, 0);
   char name[128] = "";
   int device, version = 0;
   if (rank->driver->device_get(&device, rank->gpu) == LAMPAR_CUDA_SUCCESS)
     rank->driver->device_name(name, (int)sizeof name, device);
   rank->driver->driver_version(&version);
-  const int gpus = lampar_ranks_gpu_count(lab->ranks);
+  const int gpus = lampar_ranks_gpu_count(fixture->ranks);
   printf("%d x %s, CUDA driver API %d.%d, pack %s %.8s\n", gpus, name, version / 1000,
-         version % 1000 / 10, lampar_pack_name(lab->pack), lampar_pack_digest(lab->pack));
+         version % 1000 / 10, lampar_pack_name(fixture->pack), lampar_pack_digest(fixture->pack));
   printf("%-28s %8s %10s\n", "check/ranks", "count", "took");
 }
 
@@ -196,17 +196,17 @@ int main(int argc, char **argv) {
   }
   if (given.probe) return probe();
 
-  lab lab = {.program = argv[0], .pack_path = given.pack, .other_path = given.other};
-  const lampar_status status = lab_open(&lab);
+  fixture fixture = {.program = argv[0], .pack_path = given.pack, .other_path = given.other};
+  const lampar_status status = fixture_open(&fixture);
   if (status != LAMPAR_OK) {
-    const bool no_gpu = lab.ranks == NULL && status == LAMPAR_ERROR_DRIVER;
+    const bool no_gpu = fixture.ranks == NULL && status == LAMPAR_ERROR_DRIVER;
     fprintf(stderr, "%s: %s\n", no_gpu ? "skipped" : "allreduce_test", lampar_last_error());
-    lab_close(&lab);
+    fixture_close(&fixture);
     return no_gpu ? EXIT_SKIPPED : EXIT_BAD_INPUT;
   }
-  print_head(&lab);
-  for_each_check(&given, &lab, &sum);
-  lab_close(&lab);
+  print_head(&fixture);
+  for_each_check(&given, &fixture, &sum);
+  fixture_close(&fixture);
   printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped);
   return sum.failed > 0 || sum.passed == 0;
 }

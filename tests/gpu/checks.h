@@ -1,12 +1,12 @@
-/* The checks on GPUs. Each runs on a lab whose ranks are set to `world` and have no group; what it
- * leaves open is closed behind it. It returns the first thing that is wrong. Every sum is compared
- * bit for bit, with the guard bytes around it. */
+/* The checks on GPUs. Each runs on a fixture whose ranks are set to `world` and have no group; what
+ * it leaves open is closed behind it. It returns the first thing that is wrong. Every sum is
+ * compared bit for bit, with the guard bytes around it. */
 #ifndef LAMPAR_TEST_CHECKS_H
 #define LAMPAR_TEST_CHECKS_H
 
-#include "lab.h"
+#include "fixture.h"
 
-typedef lampar_status check_function(lab *lab, int world, uint64_t *calls);
+typedef lampar_status check_function(fixture *fixture, int world, uint64_t *calls);
 
 /* values_checks.c: sums of every shape, layout and value */
 check_function check_float64, check_rows, check_flat, check_alignment, check_strides,

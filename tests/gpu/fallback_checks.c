@@ -1,6 +1,7 @@
 /* Calls that no kernel takes: right sums by NCCL, counted with their reason; an error when strict.
  */
 #include "checks.h"
+#include "pack/dtype.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static lampar_call call_of(const wrong_call *wrong, const buffers *b) {
   lampar_call call = LAMPAR_CALL_INIT;
   call.input = (const void *)(uintptr_t)b->input;
   call.output = (void *)(uintptr_t)b->output;
-  call.row_length = ELEMENTS;
+  call.hidden = ELEMENTS;
   call.dtype = wrong->dtype;
   call.op = wrong->op;
   return call;
@@ -166,11 +167,11 @@ static lampar_status fall_back_all(lampar_rank *rank, void *user) {
 /* More than the workspace holds: as one row, and as rows that have a kernel. fp32, since NCCL's sum
  * of two has the same bits. */
 static const lampar_trial_call oversized[] = {
-    {.dtype = LAMPAR_F32, .rows = 1, .row_length = BYTES_LIMIT / 4 + 1, .first = 3},
-    {.dtype = LAMPAR_F32, .rows = 1, .row_length = 100, .first = 4},
-    {.dtype = LAMPAR_F32, .rows = 270, .row_length = 16384, .first = 5},
-    {.dtype = LAMPAR_F32, .rows = 2, .row_length = 7168, .first = 6},
-    {.dtype = LAMPAR_F32, .rows = 258, .row_length = 16384, .first = 7, .gap = 8},
+    {.dtype = LAMPAR_F32, .rows = 1, .hidden = BYTES_LIMIT / 4 + 1, .first = 3},
+    {.dtype = LAMPAR_F32, .rows = 1, .hidden = 100, .first = 4},
+    {.dtype = LAMPAR_F32, .rows = 270, .hidden = 16384, .first = 5},
+    {.dtype = LAMPAR_F32, .rows = 2, .hidden = 7168, .first = 6},
+    {.dtype = LAMPAR_F32, .rows = 258, .hidden = 16384, .first = 7, .gap = 8},
 };
 static const lampar_reason oversized_reasons[] = {LAMPAR_REASON_BYTES, LAMPAR_REASON_NONE,
                                                   LAMPAR_REASON_ROWS, LAMPAR_REASON_NONE,
@@ -178,14 +179,14 @@ static const lampar_reason oversized_reasons[] = {LAMPAR_REASON_BYTES, LAMPAR_RE
 enum { OVERSIZED = sizeof oversized / sizeof oversized[0] };
 
 static lampar_status run_oversized(lampar_rank *rank, void *user) {
-  lab *lab = user;
-  lampar_trial *trial = lampar_trials_get(lab->trials, rank);
+  fixture *fixture = user;
+  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
   for (size_t i = 0; i < OVERSIZED; ++i) {
-    LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, &oversized[i], 1));
+    LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &oversized[i], 1));
     const lampar_call call = lampar_trial_get(trial, 0);
     if (oversized_reasons[i] != LAMPAR_REASON_NONE)
       LAMPAR_TRY(expect_nccl(rank, &call, oversized_reasons[i]));
-    LAMPAR_TRY(lampar_trial_batch(trial, lab->samples, &oversized[i], 1));
+    LAMPAR_TRY(lampar_trial_batch(trial, fixture->samples, &oversized[i], 1));
   }
   LAMPAR_TRY(expect_count(rank, LAMPAR_REASON_BYTES, 1));
   LAMPAR_TRY(expect_count(rank, LAMPAR_REASON_ROWS, 2));
@@ -193,7 +194,7 @@ static lampar_status run_oversized(lampar_rank *rank, void *user) {
   /* Captured, between calls that kernels take. */
   for (size_t i = 0; i < OVERSIZED; ++i) {
     lampar_rank_graph graph = {0};
-    LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, &oversized[i], 1));
+    LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &oversized[i], 1));
     LAMPAR_TRY(lampar_rank_barrier(rank));
     LAMPAR_TRY(lampar_rank_graph_begin(rank));
     lampar_status status = lampar_trial_enqueue(trial, 0);
@@ -208,51 +209,51 @@ static lampar_status run_oversized(lampar_rank *rank, void *user) {
   return LAMPAR_OK;
 }
 
-lampar_status check_fallback(lab *lab, int world, uint64_t *calls) {
-  lampar_group_config config = lab_config();
+lampar_status check_fallback(fixture *fixture, int world, uint64_t *calls) {
+  lampar_group_config config = fixture_config();
   config.strict = 0;
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lampar_ranks_connect(lab->ranks, NULL));
-  LAMPAR_TRY(lab_open_group(lab, &config));
-  LAMPAR_TRY(lampar_ranks_run(lab->ranks, fall_back_all, NULL));
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(lampar_ranks_connect(fixture->ranks, NULL));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
+  LAMPAR_TRY(lampar_ranks_run(fixture->ranks, fall_back_all, NULL));
   *calls += WRONG_CALLS * 4;
-  LAMPAR_TRY(lampar_ranks_run(lab->ranks, run_oversized, lab));
+  LAMPAR_TRY(lampar_ranks_run(fixture->ranks, run_oversized, fixture));
   *calls += 3 * OVERSIZED;
   return LAMPAR_OK;
 }
 
 static lampar_status refuse_all(lampar_rank *rank, void *user) {
-  lab *lab = user;
-  lampar_trial *trial = lampar_trials_get(lab->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, &oversized[0], 1));
+  fixture *fixture = user;
+  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
+  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &oversized[0], 1));
   LAMPAR_TRY(expect_status(lampar_trial_enqueue(trial, 0), LAMPAR_ERROR_NO_KERNEL,
                            "an oversized call of a strict group"));
   for (int i = 0; i < WRONG_CALLS; ++i) {
     lampar_call call = lampar_trial_get(trial, 0);
-    call.row_length = ELEMENTS - 1; /* even: aligned for any type */
+    call.hidden = ELEMENTS - 1; /* even: aligned for any type */
     call.dtype = wrong_calls[i].dtype;
     call.op = wrong_calls[i].op;
     LAMPAR_TRY(expect_status(lampar_all_reduce(rank->group, &call, rank->stream[0]),
                              LAMPAR_ERROR_NO_KERNEL, "a wrong call of a strict group"));
   }
   /* Nothing was enqueued, and the group goes on. */
-  return lampar_trial_batch(trial, lab->samples, &oversized[1], 1);
+  return lampar_trial_batch(trial, fixture->samples, &oversized[1], 1);
 }
 
 /* Refused calls come back at once, with and without NCCL behind the group. */
-lampar_status check_strict(lab *lab, int world, uint64_t *calls) {
-  lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
+lampar_status check_strict(fixture *fixture, int world, uint64_t *calls) {
+  lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
   for (int strict = 0; strict < 2; ++strict) {
     config.strict = strict; /* without a communicator every group is */
-    LAMPAR_TRY(lab_open_group(lab, &config));
-    LAMPAR_TRY(lampar_ranks_run(lab->ranks, refuse_all, lab));
-    LAMPAR_TRY(lampar_ranks_close_group(lab->ranks));
+    LAMPAR_TRY(fixture_open_group(fixture, &config));
+    LAMPAR_TRY(lampar_ranks_run(fixture->ranks, refuse_all, fixture));
+    LAMPAR_TRY(lampar_ranks_close_group(fixture->ranks));
     *calls += WRONG_CALLS + 2;
   }
-  if (lampar_ranks_gpu_count(lab->ranks) < world) return LAMPAR_OK;
-  LAMPAR_TRY(lampar_ranks_connect(lab->ranks, NULL));
-  LAMPAR_TRY(lab_open_group(lab, &config));
+  if (lampar_ranks_gpu_count(fixture->ranks) < world) return LAMPAR_OK;
+  LAMPAR_TRY(lampar_ranks_connect(fixture->ranks, NULL));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
   *calls += WRONG_CALLS + 2;
-  return lampar_ranks_run(lab->ranks, refuse_all, lab);
+  return lampar_ranks_run(fixture->ranks, refuse_all, fixture);
 }

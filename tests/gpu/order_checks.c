@@ -4,21 +4,21 @@
 #include <string.h>
 
 /* Every call on another stream than the one before. */
-lampar_status check_two_streams(lab *lab, int world, uint64_t *calls) {
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
+lampar_status check_two_streams(fixture *fixture, int world, uint64_t *calls) {
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
   call_list list = {0};
   uint64_t random = 10;
   for (uint32_t i = 0; i < 1000; ++i) {
     const uint64_t elements = 1 + next_random(&random) % 40000;
     call_list_add(&list, (lampar_trial_call){.dtype = i % 3,
                                              .rows = 1,
-                                             .row_length = elements,
+                                             .hidden = elements,
                                              .first = random_first(&random, i % 3, elements),
                                              .stream = i / 3 % 2});
   }
-  return call_list_run(&list, lab, calls);
+  return call_list_run(&list, fixture, calls);
 }
 
 /* Makes the second stream part of the first one's capture (`join` false), or the reverse. */
@@ -51,44 +51,44 @@ static lampar_status capture_both(lampar_rank *rank, lampar_trial *trial, lampar
 }
 
 static const lampar_trial_call pair[] = {
-    {.dtype = LAMPAR_BF16, .rows = 3, .row_length = 7168, .first = 11},
-    {.dtype = LAMPAR_F32, .rows = 1, .row_length = 5001, .first = 12, .stream = 1},
+    {.dtype = LAMPAR_BF16, .rows = 3, .hidden = 7168, .first = 11},
+    {.dtype = LAMPAR_F32, .rows = 1, .hidden = 5001, .first = 12, .stream = 1},
 };
 
 static lampar_status refuse_second_stream(lampar_rank *rank, void *user) {
-  lab *lab = user;
-  lampar_trial *trial = lampar_trials_get(lab->trials, rank);
+  fixture *fixture = user;
+  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
   lampar_rank_graph graph = {0};
-  LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, pair, 2));
+  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, pair, 2));
   const lampar_status status = capture_both(rank, trial, LAMPAR_ERROR_CAPTURE, &graph);
   lampar_rank_graph_free(rank, &graph);
   LAMPAR_TRY(status);
   /* The group is as it was. */
-  return lampar_trial_batch(trial, lab->samples, pair, 2);
+  return lampar_trial_batch(trial, fixture->samples, pair, 2);
 }
 
-lampar_status check_two_streams_captured(lab *lab, int world, uint64_t *calls) {
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
+lampar_status check_two_streams_captured(fixture *fixture, int world, uint64_t *calls) {
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
   *calls += 4;
-  return lampar_ranks_run(lab->ranks, refuse_second_stream, lab);
+  return lampar_ranks_run(fixture->ranks, refuse_second_stream, fixture);
 }
 
 static lampar_status run_lanes(lampar_rank *rank, void *user) {
-  lab *lab = user;
-  lampar_trial *trial = lampar_trials_get(lab->trials, rank);
+  fixture *fixture = user;
+  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
   lampar_trial_call both[2];
   memcpy(both, pair, sizeof both);
   both[1].lane = 1;
   lampar_rank_graph graph = {0};
-  LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, both, 2));
+  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, both, 2));
   LAMPAR_TRY(lampar_rank_barrier(rank));
   lampar_status status = capture_both(rank, trial, LAMPAR_OK, &graph);
   for (int i = 0; i < 20 && status == LAMPAR_OK; ++i) {
     both[0].first += 100;
     both[1].first += 100;
-    status = lampar_trial_prepare(trial, lab->samples, both, 2);
+    status = lampar_trial_prepare(trial, fixture->samples, both, 2);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
     if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
@@ -104,23 +104,23 @@ static lampar_status run_lanes(lampar_rank *rank, void *user) {
 }
 
 /* Two lanes on two streams at once, eagerly and in one graph. */
-lampar_status check_lanes(lab *lab, int world, uint64_t *calls) {
-  lampar_group_config config = lab_config();
+lampar_status check_lanes(fixture *fixture, int world, uint64_t *calls) {
+  lampar_group_config config = fixture_config();
   config.lanes = 2;
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
   call_list list = {0};
   uint64_t random = 13;
   for (uint32_t i = 0; i < 500; ++i) {
     const uint64_t elements = 1 + next_random(&random) % 20000;
     call_list_add(&list, (lampar_trial_call){.dtype = i % 3,
                                              .rows = 1,
-                                             .row_length = elements,
+                                             .hidden = elements,
                                              .first = random_first(&random, i % 3, elements),
                                              .lane = i % 2,
                                              .stream = i % 2});
   }
-  LAMPAR_TRY(call_list_run(&list, lab, calls));
+  LAMPAR_TRY(call_list_run(&list, fixture, calls));
   *calls += 40;
-  return lampar_ranks_run(lab->ranks, run_lanes, lab);
+  return lampar_ranks_run(fixture->ranks, run_lanes, fixture);
 }

@@ -32,14 +32,14 @@ static bool read_hex(const char *text, lampar_nccl_id *id) {
   return true;
 }
 
-static lampar_status start(const lab *lab, int rank, int gpu, const char *visible,
+static lampar_status start(const fixture *fixture, int rank, int gpu, const char *visible,
                            const char *identity, process *started) {
   char rank_text[8], gpu_text[8];
   snprintf(rank_text, sizeof rank_text, "%d", rank);
   snprintf(gpu_text, sizeof gpu_text, "%d", gpu);
   char *arguments[] = {
-      (char *)lab->program,   "--child",        rank_text, gpu_text, (char *)visible,
-      (char *)lab->pack_path, (char *)identity, NULL};
+      (char *)fixture->program,   "--child",        rank_text, gpu_text, (char *)visible,
+      (char *)fixture->pack_path, (char *)identity, NULL};
   int ends[2];
   if (pipe(ends) != 0) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no pipe for a process");
   posix_spawn_file_actions_t actions;
@@ -83,8 +83,8 @@ static lampar_status finish(int rank, const process *started, uint64_t *calls) {
 }
 
 /* `visible` and `gpu` of each rank: "-" leaves CUDA_VISIBLE_DEVICES as it is. */
-static lampar_status run_processes(const lab *lab, const char *const *visible, const int *gpu,
-                                   uint64_t *calls) {
+static lampar_status run_processes(const fixture *fixture, const char *const *visible,
+                                   const int *gpu, uint64_t *calls) {
   lampar_nccl nccl;
   lampar_nccl_id id;
   char identity[2 * sizeof id.internal + 1];
@@ -97,56 +97,57 @@ static lampar_status run_processes(const lab *lab, const char *const *visible, c
   int started = 0;
   lampar_status status = LAMPAR_OK;
   for (; started < PROCESSES && status == LAMPAR_OK; ++started) {
-    status = start(lab, started, gpu[started], visible[started], identity, &processes[started]);
+    status = start(fixture, started, gpu[started], visible[started], identity, &processes[started]);
     if (status != LAMPAR_OK) break;
   }
-  char sentence[SENTENCE_BYTES + 100] = "";
+  char message[SENTENCE_BYTES + 100] = "";
   for (int i = 0; i < started; ++i) {
     const lampar_status ended = finish(i, &processes[i], &done[i]);
     if (ended == LAMPAR_OK || status != LAMPAR_OK) continue;
     status = ended;
-    snprintf(sentence, sizeof sentence, "%s", lampar_last_error());
+    snprintf(message, sizeof message, "%s", lampar_last_error());
   }
   *calls += done[0];
-  if (sentence[0] != '\0') return lampar_fail(status, "%s", sentence);
+  if (message[0] != '\0') return lampar_fail(status, "%s", message);
   return status;
 }
 
-lampar_status check_processes(lab *lab, int world, uint64_t *calls) {
+lampar_status check_processes(fixture *fixture, int world, uint64_t *calls) {
   (void)world;
   const char *const visible[PROCESSES] = {"-", "-"};
   const int gpu[PROCESSES] = {0, 1};
-  return run_processes(lab, visible, gpu, calls);
+  return run_processes(fixture, visible, gpu, calls);
 }
 
 /* Each process sees its own GPU as number 0: GPUs must be told apart by UUID. */
-lampar_status check_processes_own_order(lab *lab, int world, uint64_t *calls) {
+lampar_status check_processes_own_order(fixture *fixture, int world, uint64_t *calls) {
   (void)world;
-  char first[64] = "0", second[64] = "1", swapped[130], straight[130];
+  char first[64] = "0", second[64] = "1", swapped[130], in_order[130];
   const char *given = getenv("CUDA_VISIBLE_DEVICES");
   if (given != NULL && sscanf(given, "%63[^,],%63[^,]", first, second) != 2)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "CUDA_VISIBLE_DEVICES=%s is not a list of two", given);
-  snprintf(straight, sizeof straight, "%s,%s", first, second);
+  snprintf(in_order, sizeof in_order, "%s,%s", first, second);
   snprintf(swapped, sizeof swapped, "%s,%s", second, first);
-  const char *const visible[PROCESSES] = {straight, swapped};
+  const char *const visible[PROCESSES] = {in_order, swapped};
   const int gpu[PROCESSES] = {0, 0};
-  return run_processes(lab, visible, gpu, calls);
+  return run_processes(fixture, visible, gpu, calls);
 }
 
-static lampar_status live(lab *lab, int rank, int gpu, const char *identity, uint64_t *calls) {
+static lampar_status live(fixture *fixture, int rank, int gpu, const char *identity,
+                          uint64_t *calls) {
   lampar_nccl_id id;
   if (strlen(identity) != 2 * sizeof id.internal || !read_hex(identity, &id))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "the NCCL id is not one");
-  LAMPAR_TRY(lampar_ranks_create(rank, 1, gpu, &lab->ranks));
-  LAMPAR_TRY(lampar_ranks_set_world(lab->ranks, PROCESSES));
-  LAMPAR_TRY(lampar_pack_open(lab->pack_path, &lab->pack));
-  LAMPAR_TRY(lampar_trials_create(lab->ranks, IMAGE_BYTES, &lab->trials));
-  LAMPAR_TRY(lampar_ranks_connect(lab->ranks, &id));
+  LAMPAR_TRY(lampar_ranks_create(rank, 1, gpu, &fixture->ranks));
+  LAMPAR_TRY(lampar_ranks_set_world(fixture->ranks, PROCESSES));
+  LAMPAR_TRY(lampar_pack_open(fixture->pack_path, &fixture->pack));
+  LAMPAR_TRY(lampar_trials_create(fixture->ranks, IMAGE_BYTES, &fixture->trials));
+  LAMPAR_TRY(lampar_ranks_connect(fixture->ranks, &id));
   check_function *const checks[] = {check_rows, check_flat, check_graphs, check_programmatic,
                                     check_two_streams};
   for (size_t i = 0; i < sizeof checks / sizeof checks[0]; ++i) {
-    LAMPAR_TRY(checks[i](lab, PROCESSES, calls));
-    LAMPAR_TRY(lampar_ranks_close_group(lab->ranks));
+    LAMPAR_TRY(checks[i](fixture, PROCESSES, calls));
+    LAMPAR_TRY(lampar_ranks_close_group(fixture->ranks));
   }
   return LAMPAR_OK;
 }
@@ -156,15 +157,15 @@ int run_child(int argc, char **argv) {
   alarm(DEADLINE_S); /* a process that is alone must not wait for ever */
   const int rank = atoi(argv[2]), gpu = atoi(argv[3]);
   if (strcmp(argv[4], "-") != 0) setenv("CUDA_VISIBLE_DEVICES", argv[4], 1);
-  lab lab = {.program = argv[0], .pack_path = argv[5]};
+  fixture fixture = {.program = argv[0], .pack_path = argv[5]};
   uint64_t calls = 0;
-  const lampar_status status = live(&lab, rank, gpu, argv[6], &calls);
+  const lampar_status status = live(&fixture, rank, gpu, argv[6], &calls);
   if (status == LAMPAR_OK) printf("%llu calls\n", (unsigned long long)calls);
   else printf("%s\n", lampar_last_error());
   fflush(stdout);
   /* After a failure the other process may be gone: closing, which is collective, would wait for it.
    */
   if (status != LAMPAR_OK) _exit(1);
-  lab_close(&lab);
+  fixture_close(&fixture);
   return 0;
 }

@@ -11,13 +11,13 @@ static lampar_trial_call random_call(uint64_t *random) {
   const uint64_t bits = next_random(random);
   lampar_trial_call call = {.dtype = (uint32_t)(bits % 3), .rows = 1};
   if (bits >> 8 & 1) {
-    call.row_length = hiddens[(bits >> 16) % 6];
+    call.hidden = hiddens[(bits >> 16) % 6];
     call.rows = 1 + (bits >> 24) % (bits >> 40 & 7 ? 8 : 32);
   } else {
     const uint64_t limit = 1ull << (bits >> 16) % 18;
-    call.row_length = limit + (bits >> 24) % limit;
+    call.hidden = limit + (bits >> 24) % limit;
   }
-  call.first = random_first(random, call.dtype, call.rows * call.row_length);
+  call.first = random_first(random, call.dtype, call.rows * call.hidden);
   call.in_place = (bits >> 48 & 7) == 0;
   if ((bits >> 52 & 7) == 0) {
     call.input_shift = (uint32_t)(bits >> 56);
@@ -27,23 +27,23 @@ static lampar_trial_call random_call(uint64_t *random) {
   return call;
 }
 
-static lampar_status run_random(lab *lab, size_t count, uint64_t seed, uint64_t *calls) {
+static lampar_status run_random(fixture *fixture, size_t count, uint64_t seed, uint64_t *calls) {
   call_list list = {0};
   for (size_t i = 0; i < count; ++i) call_list_add(&list, random_call(&seed));
-  return call_list_run(&list, lab, calls);
+  return call_list_run(&list, fixture, calls);
 }
 
 /* 10,000 calls, every result compared. */
-lampar_status check_alternating(lab *lab, int world, uint64_t *calls) {
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
-  return run_random(lab, 10000, 6, calls);
+lampar_status check_alternating(fixture *fixture, int world, uint64_t *calls) {
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
+  return run_random(fixture, 10000, 6, calls);
 }
 
 /* The first `captured` calls of a batch are in a graph, the rest are made eagerly. */
 typedef struct replay {
-  lab *lab;
+  fixture *fixture;
   uint64_t seed;
   size_t captured_count, eager_count;
   bool chained; /* each call of the graph takes the output of the one before */
@@ -55,7 +55,7 @@ enum { BATCH_MAX = 64 };
 /* The shapes stay, the inputs change. */
 static void next_inputs(lampar_trial_call *calls, size_t count, uint64_t *random) {
   for (size_t i = 0; i < count; ++i)
-    calls[i].first = random_first(random, calls[i].dtype, calls[i].rows * calls[i].row_length);
+    calls[i].first = random_first(random, calls[i].dtype, calls[i].rows * calls[i].hidden);
 }
 
 static lampar_status replay_graph(lampar_rank *rank, lampar_trial *trial, const replay *plan,
@@ -64,7 +64,7 @@ static lampar_status replay_graph(lampar_rank *rank, lampar_trial *trial, const 
   const size_t count = plan->captured_count + plan->eager_count;
   for (int i = 0; i < plan->replays; ++i) {
     next_inputs(calls, count, random);
-    LAMPAR_TRY(lampar_trial_prepare(trial, plan->lab->samples, calls, count));
+    LAMPAR_TRY(lampar_trial_prepare(trial, plan->fixture->samples, calls, count));
     LAMPAR_TRY(lampar_rank_barrier(rank));
     /* Eager calls come before the graph in one replay and behind it in the next. */
     if (i % 2 == 0) LAMPAR_TRY(lampar_rank_graph_launch(rank, graph));
@@ -79,7 +79,7 @@ static lampar_status replay_graph(lampar_rank *rank, lampar_trial *trial, const 
 
 static lampar_status run_replay(lampar_rank *rank, void *user) {
   const replay *plan = user;
-  lampar_trial *trial = lampar_trials_get(plan->lab->trials, rank);
+  lampar_trial *trial = lampar_trials_get(plan->fixture->trials, rank);
   lampar_trial_call calls[BATCH_MAX];
   uint64_t random = plan->seed;
   const size_t count = plan->captured_count + plan->eager_count;
@@ -90,7 +90,7 @@ static lampar_status run_replay(lampar_rank *rank, void *user) {
     calls[i].chained = true;
     calls[i].in_place = i % 3 == 2;
   }
-  LAMPAR_TRY(lampar_trial_prepare(trial, plan->lab->samples, calls, count));
+  LAMPAR_TRY(lampar_trial_prepare(trial, plan->fixture->samples, calls, count));
 
   lampar_rank_graph graph = {0};
   LAMPAR_TRY(lampar_rank_graph_begin(rank));
@@ -105,70 +105,72 @@ static lampar_status run_replay(lampar_rank *rank, void *user) {
   return status;
 }
 
-static lampar_status run_replays(lab *lab, replay plan, uint64_t *calls) {
-  LAMPAR_TRY(lampar_ranks_run(lab->ranks, run_replay, &plan));
+static lampar_status run_replays(fixture *fixture, replay plan, uint64_t *calls) {
+  LAMPAR_TRY(lampar_ranks_run(fixture->ranks, run_replay, &plan));
   *calls += (uint64_t)plan.replays * (plan.captured_count + plan.eager_count);
   return LAMPAR_OK;
 }
 
 /* Graphs of 1, 2, 3 and 7 calls: with an odd number the halves of a mailbox swap from one replay to
  * the next. */
-lampar_status check_graphs(lab *lab, int world, uint64_t *calls) {
+lampar_status check_graphs(fixture *fixture, int world, uint64_t *calls) {
   static const size_t counts[] = {1, 2, 3, 7};
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; ++i)
     for (size_t eager = 0; eager < 3; ++eager)
       LAMPAR_TRY(run_replays(
-          lab, (replay){lab, 100 * i + eager, counts[i], eager, false, eager == 1 ? 100 : 20},
+          fixture,
+          (replay){fixture, 100 * i + eager, counts[i], eager, false, eager == 1 ? 100 : 20},
           calls));
   return LAMPAR_OK;
 }
 
 /* Eager chains: a call that reads before the one before has stored gets other numbers. */
-static lampar_status run_chains(lab *lab, uint64_t *calls) {
+static lampar_status run_chains(fixture *fixture, uint64_t *calls) {
   static const struct {
-    uint64_t rows, row_length;
+    uint64_t rows, hidden;
   } shapes[] = {{1, 7168}, {1, 1000}, {16, 7168}, {64, 4096}, {1, 300001}};
   for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
       call_list list = {0};
       uint64_t random = 8 + s;
       for (size_t i = 0; i < 16; ++i)
-        call_list_add(
-            &list, (lampar_trial_call){
-                       .dtype = dtype,
-                       .rows = shapes[s].rows,
-                       .row_length = shapes[s].row_length,
-                       .first = random_first(&random, dtype, shapes[s].rows * shapes[s].row_length),
-                       .in_place = i % 3 == 2,
-                       .chained = i > 0});
-      LAMPAR_TRY(call_list_run(&list, lab, calls));
+        call_list_add(&list,
+                      (lampar_trial_call){
+                          .dtype = dtype,
+                          .rows = shapes[s].rows,
+                          .hidden = shapes[s].hidden,
+                          .first = random_first(&random, dtype, shapes[s].rows * shapes[s].hidden),
+                          .in_place = i % 3 == 2,
+                          .chained = i > 0});
+      LAMPAR_TRY(call_list_run(&list, fixture, calls));
     }
   return LAMPAR_OK;
 }
 
-lampar_status check_chains(lab *lab, int world, uint64_t *calls) {
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
-  LAMPAR_TRY(run_chains(lab, calls));
+lampar_status check_chains(fixture *fixture, int world, uint64_t *calls) {
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
+  LAMPAR_TRY(run_chains(fixture, calls));
   for (uint64_t seed = 0; seed < 4; ++seed)
-    LAMPAR_TRY(run_replays(lab, (replay){lab, seed, 12, 1, true, 25}, calls));
+    LAMPAR_TRY(run_replays(fixture, (replay){fixture, seed, 12, 1, true, 25}, calls));
   return LAMPAR_OK;
 }
 
 /* The same with programmatic launch: the next kernel is on the device while this one still works.
  */
-lampar_status check_programmatic(lab *lab, int world, uint64_t *calls) {
-  lampar_group_config config = lab_config();
+lampar_status check_programmatic(fixture *fixture, int world, uint64_t *calls) {
+  lampar_group_config config = fixture_config();
   config.programmatic_launch = 1;
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
-  LAMPAR_TRY(run_random(lab, 4000, 9, calls));
-  LAMPAR_TRY(run_chains(lab, calls));
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
+  LAMPAR_TRY(run_random(fixture, 4000, 9, calls));
+  LAMPAR_TRY(run_chains(fixture, calls));
   for (uint64_t seed = 0; seed < 12; ++seed)
-    LAMPAR_TRY(run_replays(lab, (replay){lab, seed, 1 + seed, seed % 3, seed % 2 == 0, 50}, calls));
+    LAMPAR_TRY(run_replays(fixture, (replay){fixture, seed, 1 + seed, seed % 3, seed % 2 == 0, 50},
+                           calls));
   return LAMPAR_OK;
 }

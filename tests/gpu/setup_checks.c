@@ -5,24 +5,24 @@
 #include <string.h>
 
 static const lampar_trial_call small_call = {
-    .dtype = LAMPAR_BF16, .rows = 2, .row_length = 7168, .first = 21};
+    .dtype = LAMPAR_BF16, .rows = 2, .hidden = 7168, .first = 21};
 
 /* One call of the open group has the right sum. */
-static lampar_status run_small(lab *lab, uint64_t *calls) {
-  LAMPAR_TRY(lampar_trials_run(lab->trials, lab->samples, &small_call, 1));
+static lampar_status run_small(fixture *fixture, uint64_t *calls) {
+  LAMPAR_TRY(lampar_trials_run(fixture->trials, fixture->samples, &small_call, 1));
   ++*calls;
   return LAMPAR_OK;
 }
 
 typedef struct creation {
-  lab *lab;
+  fixture *fixture;
   lampar_group_config config;
 } creation;
 
 static lampar_status create(lampar_rank *rank, const creation *plan, lampar_group **group) {
   lampar_group_config config = plan->config;
   if (rank->comm == NULL) config.exchange = rank->exchange;
-  return lampar_group_create(group, rank->comm, &plan->lab->pack, 1, &config);
+  return lampar_group_create(group, rank->comm, &plan->fixture->pack, 1, &config);
 }
 
 static lampar_status create_again(lampar_rank *rank, void *user) {
@@ -34,16 +34,16 @@ static lampar_status create_again(lampar_rank *rank, void *user) {
   return lampar_group_destroy(again); /* gives one reference back; the group stays */
 }
 
-lampar_status check_second_creation(lab *lab, int world, uint64_t *calls) {
-  creation plan = {lab, lab_config()};
-  LAMPAR_TRY(lab_use_world(lab, world));
-  for (int nccl = 0; nccl < 2 && (nccl == 0 || lampar_ranks_gpu_count(lab->ranks) >= world);
+lampar_status check_second_creation(fixture *fixture, int world, uint64_t *calls) {
+  creation plan = {fixture, fixture_config()};
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  for (int nccl = 0; nccl < 2 && (nccl == 0 || lampar_ranks_gpu_count(fixture->ranks) >= world);
        ++nccl) {
-    if (nccl) LAMPAR_TRY(lampar_ranks_connect(lab->ranks, NULL));
-    LAMPAR_TRY(lab_open_group(lab, &plan.config));
-    LAMPAR_TRY(lampar_ranks_run(lab->ranks, create_again, &plan));
-    LAMPAR_TRY(run_small(lab, calls));
-    LAMPAR_TRY(lampar_ranks_close_group(lab->ranks));
+    if (nccl) LAMPAR_TRY(lampar_ranks_connect(fixture->ranks, NULL));
+    LAMPAR_TRY(fixture_open_group(fixture, &plan.config));
+    LAMPAR_TRY(lampar_ranks_run(fixture->ranks, create_again, &plan));
+    LAMPAR_TRY(run_small(fixture, calls));
+    LAMPAR_TRY(lampar_ranks_close_group(fixture->ranks));
   }
   return LAMPAR_OK;
 }
@@ -63,17 +63,17 @@ static lampar_status create_in_capture(lampar_rank *rank, void *user) {
   return status;
 }
 
-lampar_status check_creation_in_capture(lab *lab, int world, uint64_t *calls) {
-  creation plan = {lab, lab_config()};
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lampar_ranks_run(lab->ranks, create_in_capture, &plan));
-  LAMPAR_TRY(lab_open_group(lab, &plan.config));
-  return run_small(lab, calls);
+lampar_status check_creation_in_capture(fixture *fixture, int world, uint64_t *calls) {
+  creation plan = {fixture, fixture_config()};
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(lampar_ranks_run(fixture->ranks, create_in_capture, &plan));
+  LAMPAR_TRY(fixture_open_group(fixture, &plan.config));
+  return run_small(fixture, calls);
 }
 
 /* What makes the last rank another than the rest. */
 typedef struct difference {
-  lab *lab;
+  fixture *fixture;
   bool packs;
   lampar_group_config config, last;
 } difference;
@@ -82,7 +82,7 @@ static lampar_status create_different(lampar_rank *rank, void *user) {
   const difference *plan = user;
   const bool is_last = rank->rank == rank->world - 1;
   lampar_group_config config = is_last ? plan->last : plan->config;
-  lampar_pack *pack = is_last && plan->packs ? plan->lab->other : plan->lab->pack;
+  lampar_pack *pack = is_last && plan->packs ? plan->fixture->other : plan->fixture->pack;
   if (rank->comm == NULL) config.exchange = rank->exchange;
   return lampar_group_create(&rank->group, rank->comm, &pack, 1, &config);
 }
@@ -92,7 +92,7 @@ static lampar_status expect_reason(lampar_rank *rank, void *user) {
   lampar_call call = LAMPAR_CALL_INIT;
   lampar_answer answer = LAMPAR_ANSWER_INIT;
   call.dtype = LAMPAR_BF16;
-  call.row_length = 100;
+  call.hidden = 100;
   LAMPAR_TRY(lampar_query(rank->group, &call, &answer));
   if (answer.path == LAMPAR_PATH_NCCL && answer.reason == reason) return LAMPAR_OK;
   return lampar_fail(LAMPAR_ERROR_SYSTEM, "path %d, reason '%s', expected '%s'; report: %s",
@@ -101,76 +101,77 @@ static lampar_status expect_reason(lampar_rank *rank, void *user) {
 }
 
 static lampar_status expect_refusal(lampar_rank *rank, void *user) {
-  lampar_trial *trial = lampar_trials_get(((lab *)user)->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, ((lab *)user)->samples, &small_call, 1));
+  lampar_trial *trial = lampar_trials_get(((fixture *)user)->trials, rank);
+  LAMPAR_TRY(lampar_trial_prepare(trial, ((fixture *)user)->samples, &small_call, 1));
   return expect_status(lampar_trial_enqueue(trial, 0), LAMPAR_ERROR_NO_KERNEL,
                        "a call without kernels and without NCCL");
 }
 
 /* All ranks are on NCCL for this reason: with a communicator the sums are right, without one the
  * call is refused. Then a group that is as it should be works. */
-static lampar_status expect_all_on_nccl(lab *lab, int world, difference *plan, lampar_reason reason,
-                                        uint64_t *calls) {
-  LAMPAR_TRY(lab_use_world(lab, world));
-  for (int nccl = 0; nccl < 2 && (nccl == 0 || lampar_ranks_gpu_count(lab->ranks) >= world);
+static lampar_status expect_all_on_nccl(fixture *fixture, int world, difference *plan,
+                                        lampar_reason reason, uint64_t *calls) {
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  for (int nccl = 0; nccl < 2 && (nccl == 0 || lampar_ranks_gpu_count(fixture->ranks) >= world);
        ++nccl) {
-    if (nccl) LAMPAR_TRY(lampar_ranks_connect(lab->ranks, NULL));
-    LAMPAR_TRY(lampar_ranks_run(lab->ranks, create_different, plan));
-    LAMPAR_TRY(lampar_ranks_run(lab->ranks, expect_reason, &reason));
-    if (nccl) LAMPAR_TRY(run_small(lab, calls));
-    else LAMPAR_TRY(lampar_ranks_run(lab->ranks, expect_refusal, lab));
-    LAMPAR_TRY(lampar_ranks_close_group(lab->ranks));
+    if (nccl) LAMPAR_TRY(lampar_ranks_connect(fixture->ranks, NULL));
+    LAMPAR_TRY(lampar_ranks_run(fixture->ranks, create_different, plan));
+    LAMPAR_TRY(lampar_ranks_run(fixture->ranks, expect_reason, &reason));
+    if (nccl) LAMPAR_TRY(run_small(fixture, calls));
+    else LAMPAR_TRY(lampar_ranks_run(fixture->ranks, expect_refusal, fixture));
+    LAMPAR_TRY(lampar_ranks_close_group(fixture->ranks));
   }
   return LAMPAR_OK;
 }
 
-static difference difference_of(lab *lab) {
-  difference plan = {.lab = lab, .config = lab_config()};
+static difference difference_of(fixture *fixture) {
+  difference plan = {.fixture = fixture, .config = fixture_config()};
   plan.config.strict = 0;
   plan.last = plan.config;
   return plan;
 }
 
-lampar_status check_packs_differ(lab *lab, int world, uint64_t *calls) {
-  difference plan = difference_of(lab);
+lampar_status check_packs_differ(fixture *fixture, int world, uint64_t *calls) {
+  difference plan = difference_of(fixture);
   plan.packs = true;
-  LAMPAR_TRY(expect_all_on_nccl(lab, world, &plan, LAMPAR_REASON_RANKS_DISAGREE, calls));
-  LAMPAR_TRY(lab_open_group(lab, &plan.config));
-  return run_small(lab, calls);
+  LAMPAR_TRY(expect_all_on_nccl(fixture, world, &plan, LAMPAR_REASON_RANKS_DISAGREE, calls));
+  LAMPAR_TRY(fixture_open_group(fixture, &plan.config));
+  return run_small(fixture, calls);
 }
 
-lampar_status check_configs_differ(lab *lab, int world, uint64_t *calls) {
-  difference plan = difference_of(lab);
+lampar_status check_configs_differ(fixture *fixture, int world, uint64_t *calls) {
+  difference plan = difference_of(fixture);
   plan.last.max_rows = 16;
-  LAMPAR_TRY(expect_all_on_nccl(lab, world, &plan, LAMPAR_REASON_RANKS_DISAGREE, calls));
-  LAMPAR_TRY(lab_open_group(lab, &plan.config));
-  return run_small(lab, calls);
+  LAMPAR_TRY(expect_all_on_nccl(fixture, world, &plan, LAMPAR_REASON_RANKS_DISAGREE, calls));
+  LAMPAR_TRY(fixture_open_group(fixture, &plan.config));
+  return run_small(fixture, calls);
 }
 
-lampar_status check_not_enabled(lab *lab, int world, uint64_t *calls) {
-  difference plan = difference_of(lab);
+lampar_status check_not_enabled(fixture *fixture, int world, uint64_t *calls) {
+  difference plan = difference_of(fixture);
   plan.config.enable = plan.last.enable = 0;
-  return expect_all_on_nccl(lab, world, &plan, LAMPAR_REASON_NOT_ENABLED, calls);
+  return expect_all_on_nccl(fixture, world, &plan, LAMPAR_REASON_NOT_ENABLED, calls);
 }
 
-lampar_status check_expert_parallelism(lab *lab, int world, uint64_t *calls) {
-  difference plan = difference_of(lab);
+lampar_status check_expert_parallelism(fixture *fixture, int world, uint64_t *calls) {
+  difference plan = difference_of(fixture);
   plan.config.contains_expert_parallelism = plan.last.contains_expert_parallelism = 1;
-  return expect_all_on_nccl(lab, world, &plan, LAMPAR_REASON_EXPERT_PARALLELISM, calls);
+  return expect_all_on_nccl(fixture, world, &plan, LAMPAR_REASON_EXPERT_PARALLELISM, calls);
 }
 
-lampar_status check_disabled(lab *lab, int world, uint64_t *calls) {
-  difference plan = difference_of(lab);
+lampar_status check_disabled(fixture *fixture, int world, uint64_t *calls) {
+  difference plan = difference_of(fixture);
   setenv("LAMPAR_DISABLE", "1", 1);
-  const lampar_status status = expect_all_on_nccl(lab, world, &plan, LAMPAR_REASON_DISABLED, calls);
+  const lampar_status status =
+      expect_all_on_nccl(fixture, world, &plan, LAMPAR_REASON_DISABLED, calls);
   unsetenv("LAMPAR_DISABLE");
   return status;
 }
 
 static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
-  lab *lab = user;
-  lampar_trial *trial = lampar_trials_get(lab->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, lab->samples, &small_call, 1));
+  fixture *fixture = user;
+  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
+  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &small_call, 1));
   const lampar_call good = lampar_trial_get(trial, 0);
   lampar_call bad[7];
   for (size_t i = 0; i < 7; ++i) bad[i] = good;
@@ -179,7 +180,7 @@ static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
   bad[2].size = 0;
   bad[3].dtype = (lampar_dtype)99;
   bad[4].input = (const char *)good.input + 1;
-  bad[5].output_stride = good.row_length - 1;
+  bad[5].output_stride = good.hidden - 1;
   bad[6].lane = 1;
   for (size_t i = 0; i < 7; ++i)
     LAMPAR_TRY(expect_status(lampar_all_reduce(rank->group, &bad[i], rank->stream[0]),
@@ -187,14 +188,14 @@ static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
   lampar_call nothing = good;
   nothing.rows = 0;
   LAMPAR_TRY(lampar_all_reduce(rank->group, &nothing, rank->stream[0]));
-  return lampar_trial_batch(trial, lab->samples, &small_call, 1);
+  return lampar_trial_batch(trial, fixture->samples, &small_call, 1);
 }
 
 /* Bad calls are refused on the spot, a call of no rows does nothing, and the group goes on. */
-lampar_status check_arguments(lab *lab, int world, uint64_t *calls) {
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
+lampar_status check_arguments(fixture *fixture, int world, uint64_t *calls) {
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
   *calls += 9;
-  return lampar_ranks_run(lab->ranks, make_bad_calls, lab);
+  return lampar_ranks_run(fixture->ranks, make_bad_calls, fixture);
 }

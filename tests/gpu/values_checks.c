@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pack/dtype.h"
+
 static const uint32_t hiddens[] = {2880, 4096, 5120, 7168, 8192, 16384};
 enum { HIDDENS = sizeof hiddens / sizeof hiddens[0], ROWS_LIMIT = 128 };
 
@@ -10,60 +12,61 @@ static uint64_t elements_limit(uint32_t dtype) {
   return BYTES_LIMIT / lampar_dtype_bytes(dtype);
 }
 
-static lampar_status open_group(lab *lab, int world) {
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_use_world(lab, world));
-  return lab_open_group(lab, &config);
+static lampar_status open_group(fixture *fixture, int world) {
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  return fixture_open_group(fixture, &config);
 }
 
 /* The expected bits that all other checks compare with are themselves held against a float64 sum.
  */
-lampar_status check_float64(lab *lab, int world, uint64_t *calls) {
-  LAMPAR_TRY(lab_use_world(lab, world));
+lampar_status check_float64(fixture *fixture, int world, uint64_t *calls) {
+  LAMPAR_TRY(fixture_use_world(fixture, world));
   for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) {
-    LAMPAR_TRY(lampar_samples_check_bound(lab->samples[d]));
-    *calls += lab->samples[d]->count; /* sums, not calls */
+    LAMPAR_TRY(lampar_samples_check_bound(fixture->samples[d]));
+    *calls += fixture->samples[d]->count; /* sums, not calls */
   }
   return LAMPAR_OK;
 }
 
-static lampar_status expect_row_kernel(lab *lab, uint32_t dtype, uint64_t rows, uint32_t hidden) {
+static lampar_status expect_row_kernel(fixture *fixture, uint32_t dtype, uint64_t rows,
+                                       uint32_t hidden) {
   lampar_answer answer;
   char part[32];
   snprintf(part, sizeof part, "_%s_h%u_", lampar_dtype_name(dtype), hidden);
-  LAMPAR_TRY(lab_query(lab, dtype, rows, hidden, &answer));
+  LAMPAR_TRY(fixture_query(fixture, dtype, rows, hidden, &answer));
   if (answer.path == LAMPAR_PATH_KERNEL && strstr(answer.kernel, part) != NULL) return LAMPAR_OK;
   return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s, %llu x %u: %s instead of the kernel for such rows",
                      lampar_dtype_name(dtype), (unsigned long long)rows, hidden,
-                     answer.kernel != NULL ? answer.kernel : answer.sentence);
+                     answer.kernel != NULL ? answer.kernel : answer.message);
 }
 
 /* Every hidden size of the pack with 1 to 80 rows, and 128. */
-lampar_status check_rows(lab *lab, int world, uint64_t *calls) {
+lampar_status check_rows(fixture *fixture, int world, uint64_t *calls) {
   call_list list = {0};
   uint64_t random = 1;
-  LAMPAR_TRY(open_group(lab, world));
+  LAMPAR_TRY(open_group(fixture, world));
   for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
     for (int h = 0; h < HIDDENS; ++h)
       for (uint64_t rows = 1; rows <= ROWS_LIMIT; rows = rows == 80 ? ROWS_LIMIT : rows + 1) {
-        LAMPAR_TRY(expect_row_kernel(lab, dtype, rows, hiddens[h]));
+        LAMPAR_TRY(expect_row_kernel(fixture, dtype, rows, hiddens[h]));
         const uint64_t first = random_first(&random, dtype, rows * hiddens[h]);
         call_list_add(&list,
                       (lampar_trial_call){
-                          .dtype = dtype, .rows = rows, .row_length = hiddens[h], .first = first});
+                          .dtype = dtype, .rows = rows, .hidden = hiddens[h], .first = first});
       }
-  return call_list_run(&list, lab, calls);
+  return call_list_run(&list, fixture, calls);
 }
 
 /* One element to 16 MiB, with and without tails. */
-lampar_status check_flat(lab *lab, int world, uint64_t *calls) {
+lampar_status check_flat(fixture *fixture, int world, uint64_t *calls) {
   static const uint64_t sizes[] = {34,     63,     64,     65,      127,     128,    129,   255,
                                    256,    257,    511,    512,     513,     1000,   1023,  1025,
                                    2049,   4099,   8191,   16385,   30011,   65536,  65537, 100003,
                                    262144, 262147, 524287, 1000003, 2097152, 3000001};
   call_list list = {0};
   uint64_t random = 2;
-  LAMPAR_TRY(open_group(lab, world));
+  LAMPAR_TRY(open_group(fixture, world));
   for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype) {
     const uint64_t limit = elements_limit(dtype);
     const size_t listed = sizeof sizes / sizeof sizes[0];
@@ -73,43 +76,43 @@ lampar_status check_flat(lab *lab, int world, uint64_t *calls) {
                                                   : limit - (i - 33 - listed);
       call_list_add(&list, (lampar_trial_call){.dtype = dtype,
                                                .rows = 1,
-                                               .row_length = elements,
+                                               .hidden = elements,
                                                .first = random_first(&random, dtype, elements)});
     }
   }
-  return call_list_run(&list, lab, calls);
+  return call_list_run(&list, fixture, calls);
 }
 
 /* Every alignment of input and of output, each rank with another one. */
-lampar_status check_alignment(lab *lab, int world, uint64_t *calls) {
+lampar_status check_alignment(fixture *fixture, int world, uint64_t *calls) {
   static const struct {
-    uint64_t rows, row_length;
+    uint64_t rows, hidden;
   } shapes[] = {{1, 1},    {1, 5},     {1, 8},    {1, 100}, {1, 257},
                 {1, 4099}, {1, 30011}, {3, 2880}, {2, 7168}};
   call_list list = {0};
   uint64_t random = 3;
-  LAMPAR_TRY(open_group(lab, world));
+  LAMPAR_TRY(open_group(fixture, world));
   for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype) {
     const uint32_t vector = (uint32_t)(LAMPAR_VECTOR_BYTES / lampar_dtype_bytes(dtype));
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s)
       for (uint32_t in = 0; in < vector; ++in)
         for (uint32_t out = 0; out < vector; ++out) {
-          const uint64_t elements = shapes[s].rows * shapes[s].row_length;
+          const uint64_t elements = shapes[s].rows * shapes[s].hidden;
           call_list_add(&list, (lampar_trial_call){.dtype = dtype,
                                                    .rows = shapes[s].rows,
-                                                   .row_length = shapes[s].row_length,
+                                                   .hidden = shapes[s].hidden,
                                                    .first = random_first(&random, dtype, elements),
                                                    .input_shift = in,
                                                    .output_shift = out,
                                                    .rank_shift = 1});
         }
   }
-  return call_list_run(&list, lab, calls);
+  return call_list_run(&list, fixture, calls);
 }
 
 /* Rows apart from each other, by another stride on each rank and for input and output; row lengths
  * with a kernel of their own and without one. */
-lampar_status check_strides(lab *lab, int world, uint64_t *calls) {
+lampar_status check_strides(fixture *fixture, int world, uint64_t *calls) {
   static const uint64_t row_counts[] = {1, 2, 5, 33, 80};
   static const uint64_t lengths[] = {7, 1000, 2880, 4096, 5120, 7168, 8192, 16384};
   static const struct {
@@ -117,44 +120,44 @@ lampar_status check_strides(lab *lab, int world, uint64_t *calls) {
   } gaps[] = {{0, 8}, {64, 0}, {1, 1}, {13, 3}, {1024, 512}};
   call_list list = {0};
   uint64_t random = 4;
-  LAMPAR_TRY(open_group(lab, world));
+  LAMPAR_TRY(open_group(fixture, world));
   for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
     for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0]; ++r)
       for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; ++l)
         for (size_t g = 0; g < sizeof gaps / sizeof gaps[0]; ++g)
           call_list_add(&list, (lampar_trial_call){.dtype = dtype,
                                                    .rows = row_counts[r],
-                                                   .row_length = lengths[l],
+                                                   .hidden = lengths[l],
                                                    .first = random_first(
                                                        &random, dtype, row_counts[r] * lengths[l]),
                                                    .gap = gaps[g].gap,
                                                    .rank_gap = gaps[g].rank_gap});
-  return call_list_run(&list, lab, calls);
+  return call_list_run(&list, fixture, calls);
 }
 
 /* The output is the input: every path of a kernel, aligned or not, with and without gaps. */
-lampar_status check_in_place(lab *lab, int world, uint64_t *calls) {
+lampar_status check_in_place(fixture *fixture, int world, uint64_t *calls) {
   static const struct {
-    uint64_t rows, row_length;
+    uint64_t rows, hidden;
   } shapes[] = {{1, 1},       {1, 257},  {1, 65536}, {1, 100003},
                 {1, 2097152}, {4, 2880}, {33, 7168}, {128, 8192}};
   call_list list = {0};
   uint64_t random = 5;
-  LAMPAR_TRY(open_group(lab, world));
+  LAMPAR_TRY(open_group(fixture, world));
   for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s)
       for (uint32_t shift = 0; shift < 4; ++shift) {
-        const uint64_t elements = shapes[s].rows * shapes[s].row_length;
+        const uint64_t elements = shapes[s].rows * shapes[s].hidden;
         call_list_add(&list, (lampar_trial_call){.dtype = dtype,
                                                  .rows = shapes[s].rows,
-                                                 .row_length = shapes[s].row_length,
+                                                 .hidden = shapes[s].hidden,
                                                  .first = random_first(&random, dtype, elements),
                                                  .input_shift = shift,
                                                  .gap = shift == 2 ? 8 : 0,
                                                  .rank_gap = shift == 3 ? 1 : 0,
                                                  .in_place = true});
       }
-  return call_list_run(&list, lab, calls);
+  return call_list_run(&list, fixture, calls);
 }
 
 enum { CONSTANTS = 12, SPECIALS_F32 = 24 };
@@ -188,7 +191,7 @@ static uint32_t special_value(uint32_t dtype, int rank, size_t index, const void
   return constants[segment / (size_t)world % CONSTANTS];
 }
 
-static lampar_status run_special(lab *lab, int world, uint32_t dtype, uint64_t *calls) {
+static lampar_status run_special(fixture *fixture, int world, uint32_t dtype, uint64_t *calls) {
   const size_t count = dtype == LAMPAR_F32 ? 1 << 20 : (size_t)65536 * CONSTANTS * (size_t)world;
   lampar_samples special;
   LAMPAR_TRY(lampar_samples_create(dtype, world, count, special_value, &world, &special));
@@ -199,25 +202,26 @@ static lampar_status run_special(lab *lab, int world, uint32_t dtype, uint64_t *
   for (uint32_t shift = 0; shift < 2; ++shift)
     call_list_add(&list, (lampar_trial_call){.dtype = dtype,
                                              .rows = 1,
-                                             .row_length = count,
+                                             .hidden = count,
                                              .input_shift = shift,
                                              .output_shift = shift});
   for (uint64_t first = 0; first < count; first += 16 * 4096)
-    call_list_add(
-        &list, (lampar_trial_call){.dtype = dtype, .rows = 16, .row_length = 4096, .first = first});
+    call_list_add(&list,
+                  (lampar_trial_call){.dtype = dtype, .rows = 16, .hidden = 4096, .first = first});
   lampar_status status = LAMPAR_OK;
   if (!list.complete) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
-  if (status == LAMPAR_OK) status = lampar_trials_run(lab->trials, samples, list.calls, list.count);
+  if (status == LAMPAR_OK)
+    status = lampar_trials_run(fixture->trials, samples, list.calls, list.count);
   *calls += list.count;
   call_list_free(&list);
   lampar_samples_destroy(&special);
   return status;
 }
 
-lampar_status check_special_values(lab *lab, int world, uint64_t *calls) {
-  const lampar_group_config config = lab_config();
-  LAMPAR_TRY(lab_open_group(lab, &config));
+lampar_status check_special_values(fixture *fixture, int world, uint64_t *calls) {
+  const lampar_group_config config = fixture_config();
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
   for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
-    LAMPAR_TRY(run_special(lab, world, dtype, calls));
+    LAMPAR_TRY(run_special(fixture, world, dtype, calls));
   return LAMPAR_OK;
 }

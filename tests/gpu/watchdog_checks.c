@@ -2,8 +2,8 @@
 #include "checks.h"
 
 static const lampar_trial_call calls_made[] = {
-    {.dtype = LAMPAR_BF16, .rows = 4, .row_length = 7168, .first = 31},
-    {.dtype = LAMPAR_F32, .rows = 1, .row_length = 100003, .first = 32},
+    {.dtype = LAMPAR_BF16, .rows = 4, .hidden = 7168, .first = 31},
+    {.dtype = LAMPAR_F32, .rows = 1, .hidden = 100003, .first = 32},
 };
 
 static lampar_status expect_fault(lampar_rank *rank) {
@@ -20,10 +20,10 @@ static lampar_status expect_fault(lampar_rank *rank) {
 }
 
 static lampar_status leave_one_out(lampar_rank *rank, void *user) {
-  lab *lab = user;
+  fixture *fixture = user;
   const lampar_driver *driver = rank->driver;
-  lampar_trial *trial = lampar_trials_get(lab->trials, rank);
-  LAMPAR_TRY(lampar_trial_batch(trial, lab->samples, calls_made, 2));
+  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
+  LAMPAR_TRY(lampar_trial_batch(trial, fixture->samples, calls_made, 2));
   LAMPAR_TRY(lampar_rank_barrier(rank));
   if (rank->rank < rank->world - 1) {
     LAMPAR_TRY(lampar_trial_enqueue(trial, 0));
@@ -39,17 +39,17 @@ static lampar_status leave_one_out(lampar_rank *rank, void *user) {
                        "the rank that never called");
 }
 
-lampar_status check_watchdog(lab *lab, int world, uint64_t *calls) {
-  lampar_group_config config = lab_config();
+lampar_status check_watchdog(fixture *fixture, int world, uint64_t *calls) {
+  lampar_group_config config = fixture_config();
   config.watchdog_ms = 200;
-  LAMPAR_TRY(lab_use_world(lab, world));
-  LAMPAR_TRY(lab_open_group(lab, &config));
-  LAMPAR_TRY(lampar_ranks_run(lab->ranks, leave_one_out, lab));
-  LAMPAR_TRY(lampar_ranks_close_group(lab->ranks));
+  LAMPAR_TRY(fixture_use_world(fixture, world));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
+  LAMPAR_TRY(lampar_ranks_run(fixture->ranks, leave_one_out, fixture));
+  LAMPAR_TRY(lampar_ranks_close_group(fixture->ranks));
 
   config.watchdog_ms = WATCHDOG_MS;
-  LAMPAR_TRY(lab_open_group(lab, &config));
-  LAMPAR_TRY(lampar_trials_run(lab->trials, lab->samples, calls_made, 2));
+  LAMPAR_TRY(fixture_open_group(fixture, &config));
+  LAMPAR_TRY(lampar_trials_run(fixture->trials, fixture->samples, calls_made, 2));
   *calls += 5;
   return LAMPAR_OK;
 }

@@ -1,4 +1,4 @@
--- Row kernels and a flat one, straight and looping, quickly compiled.
+-- Row kernels and a flat one, single-pass and persistent, quickly compiled.
 return spec {
   name = "small",
   arch = { "sm_90", "emu" },

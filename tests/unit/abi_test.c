@@ -15,8 +15,8 @@
 #include NCCL_HEADER
 #endif
 
-#include "driver.h"
-#include "nccl.h"
+#include "cuda/driver.h"
+#include "cuda/nccl.h"
 
 #define SAME_FIELD(ours, field, theirs, their_field)                                               \
   assert_int_equal(offsetof(ours, field), offsetof(theirs, their_field));                          \
@@ -115,7 +115,7 @@ static void nccl_numbers(void **state) {
 #endif
 }
 
-/* A library is loaded where there is one; on a machine without, the sentence names it. */
+/* A library is loaded where there is one; on a machine without, the message names it. */
 static void nccl_has_every_symbol(void **state) {
   (void)state;
   lampar_nccl nccl;

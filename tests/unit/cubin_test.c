@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cubin.h"
+#include "pack/cubin.h"
 
 static const char strings[] =
     "\0.strtab\0.symtab\0.nv.info\0.nv.shared.kernel\0.nv.shared.reserved.0\0"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "environment.h"
+#include "base/environment.h"
 
 static void empty_is_unset_and_zero_is_off(void **state) {
   (void)state;

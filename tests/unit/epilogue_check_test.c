@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "epilogue_check.h"
-#include "epilogue_layout.h"
-#include "epilogue_samples.h"
-#include "formats.h"
-#include "reference.h"
+#include "pack/dtype.h"
+#include "verify/epilogue_check.h"
+#include "verify/epilogue_layout.h"
+#include "verify/epilogue_samples.h"
+#include "verify/formats.h"
+#include "verify/reference.h"
 
 enum { HIDDEN = 64, ROWS = 16, WORLD = 2, GROUP = 32, BYTES = ROWS * HIDDEN * 4 };
 
@@ -23,11 +24,11 @@ typedef struct fixture {
   lampar_finished_call call;
 } fixture;
 
-static void declare(lampar_variant *v, const char *name, uint32_t dtype, uint32_t per,
+static void declare(lampar_variant *v, const char *name, uint32_t dtype, uint32_t granularity,
                     bool output) {
   lampar_operand_info *info = &v->operands[v->operand_count++];
-  *info = (lampar_operand_info){.dtype = dtype, .per = per, .output = output};
-  if (per == LAMPAR_PER_GROUP) info->group = GROUP;
+  *info = (lampar_operand_info){.dtype = dtype, .granularity = granularity, .output = output};
+  if (granularity == LAMPAR_GRANULARITY_GROUP) info->group = GROUP;
   strncpy(info->name, name, sizeof info->name - 1);
 }
 
@@ -88,9 +89,9 @@ static void residual_is_exact(void **state) {
   (void)state;
   lampar_variant v = {
       .world = WORLD, .dtype = LAMPAR_BF16, .hidden = HIDDEN, .epilogue = "bias+residual"};
-  declare(&v, "bias", LAMPAR_F32, LAMPAR_PER_COLUMN, false);
-  declare(&v, "residual", LAMPAR_BF16, LAMPAR_PER_ELEMENT, false);
-  declare(&v, "residual_out", LAMPAR_BF16, LAMPAR_PER_ELEMENT, true);
+  declare(&v, "bias", LAMPAR_F32, LAMPAR_GRANULARITY_COLUMN, false);
+  declare(&v, "residual", LAMPAR_BF16, LAMPAR_GRANULARITY_ELEMENT, false);
+  declare(&v, "residual_out", LAMPAR_BF16, LAMPAR_GRANULARITY_ELEMENT, true);
   fixture *f = open_fixture(&v);
   for (size_t i = 0; i < ROWS * HIDDEN; ++i) {
     const float x = rounded(sum_at(f, i) + number(f, 0, i % HIDDEN)) + number(f, 1, i);
@@ -110,11 +111,11 @@ static fixture *norm_and_groups(void) {
                       .dtype = LAMPAR_BF16,
                       .hidden = HIDDEN,
                       .epilogue = "rmsnorm.offset_1+norm_out+fp8_group.group_32.scale_ue8m0"};
-  declare(&v, "weight", LAMPAR_BF16, LAMPAR_PER_COLUMN, false);
-  declare(&v, "eps", LAMPAR_F32, LAMPAR_PER_CALL, false);
-  declare(&v, "norm", LAMPAR_BF16, LAMPAR_PER_ELEMENT, true);
-  declare(&v, "quantized", LAMPAR_F8E4M3, LAMPAR_PER_ELEMENT, true);
-  declare(&v, "scale", LAMPAR_U32, LAMPAR_PER_GROUP, true);
+  declare(&v, "weight", LAMPAR_BF16, LAMPAR_GRANULARITY_COLUMN, false);
+  declare(&v, "eps", LAMPAR_F32, LAMPAR_GRANULARITY_CALL, false);
+  declare(&v, "norm", LAMPAR_BF16, LAMPAR_GRANULARITY_ELEMENT, true);
+  declare(&v, "quantized", LAMPAR_F8E4M3, LAMPAR_GRANULARITY_ELEMENT, true);
+  declare(&v, "scale", LAMPAR_U32, LAMPAR_GRANULARITY_GROUP, true);
   fixture *f = open_fixture(&v);
   for (size_t row = 0; row < ROWS; ++row) {
     float x[HIDDEN], squares = 0;

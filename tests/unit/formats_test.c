@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats.h"
+#include "verify/formats.h"
 
 /* The finite magnitudes of both formats as the standard lists them: 2^(e - bias) * 1.m, and without
  * the 1 for exponent 0. */

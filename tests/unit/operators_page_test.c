@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "environment.h"
-#include "files.h"
+#include "base/environment.h"
 #include "lampar/lampar.h"
+#include "spec/files.h"
 
 static const char reason_row[] = "\n| `LAMPAR_REASON_";
 
@@ -39,20 +39,19 @@ static void the_page_lists_every_variable(void **state) {
   free(page);
 }
 
-/* A row for each reason, in the order of their values, with its sentence. */
+/* A row for each reason, in the order of their values, with its message. */
 static void the_page_lists_every_reason(void **state) {
   (void)state;
   char *page = read_text(LAMPAR_OPERATORS_PAGE);
   const char *unknown = lampar_reason_string((lampar_reason)31), *row = page;
   int reason = 0;
   for (; strcmp(lampar_reason_string((lampar_reason)reason), unknown) != 0; ++reason) {
-    char sentence[256];
+    char message[256];
     row = strstr(row, reason_row);
     if (row == NULL) fail_msg("operators.md has no row for reason %d", reason);
-    snprintf(sentence, sizeof sentence, "` | %s | ", lampar_reason_string((lampar_reason)reason));
-    const char *end = strchr(++row, '\n'), *found = strstr(row, sentence);
-    if (found == NULL || found > end)
-      fail_msg("row %d of operators.md lacks: %s", reason, sentence);
+    snprintf(message, sizeof message, "` | %s | ", lampar_reason_string((lampar_reason)reason));
+    const char *end = strchr(++row, '\n'), *found = strstr(row, message);
+    if (found == NULL || found > end) fail_msg("row %d of operators.md lacks: %s", reason, message);
   }
   assert_true(reason > 20);
   assert_null(strstr(row, reason_row));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
+#include "base/digest.h"
 
 enum { CODE_BYTES = 100 };
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pack_format.h"
+#include "pack/pack_format.h"
 
 /* Bytes of a pack with these kernels, sorted already, aligned to 16; the caller frees them. */
 uint8_t *pack_fixture(const lampar_variant *variants, size_t count, size_t *size);

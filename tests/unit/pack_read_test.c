@@ -10,11 +10,11 @@
 #include "pack_fixture.h"
 
 #define KEY   .arch = 90, .algorithm = LAMPAR_ONESHOT, .world = 2, .dtype = LAMPAR_BF16
-#define SHAPE .cluster = 1, .vectors = 1, .trigger = 1, .watchdog_ms = 1000
+#define SHAPE .cluster = 1, .vectors_per_warp = 1, .trigger = 1, .watchdog_ms = 1000
 static const lampar_variant kernels[] = {
-    {KEY, SHAPE, .looping = 1, .bytes_limit = 1 << 20, .threads = 256},
-    {KEY, SHAPE, .hidden = 2880, .rows_limit = 8, .bytes_limit = 8 * 2880 * 2, .threads = 128},
-    {KEY, SHAPE, .hidden = 2048, .rows_limit = 4, .bytes_limit = 4 * 2048 * 2, .threads = 256,
+    {KEY, SHAPE, .persistent = 1, .max_bytes = 1 << 20, .threads = 256},
+    {KEY, SHAPE, .hidden = 2880, .max_rows = 8, .max_bytes = 8 * 2880 * 2, .threads = 128},
+    {KEY, SHAPE, .hidden = 2048, .max_rows = 4, .max_bytes = 4 * 2048 * 2, .threads = 256,
      .epilogue = "residual", .operand_count = 1,
      .operands = {{.name = "residual", .dtype = LAMPAR_BF16}}},
 };
@@ -32,7 +32,7 @@ static void opens_what_is_whole(void **state) {
   assert_int_equal(lampar_pack_info(pack, 1, &info), LAMPAR_OK);
   assert_string_equal(info.name, "ar_oneshot_w2_bf16_h2880_sm_90_r8");
   assert_string_equal(info.arch, "sm_90");
-  assert_int_equal(info.rows_limit, 8);
+  assert_int_equal(info.max_rows, 8);
   assert_int_equal(info.registers, 40);
   assert_string_equal(info.algorithm, "oneshot");
   assert_string_equal(info.epilogue, "");

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "error.h"
-#include "plan.h"
+#include "base/error.h"
+#include "pack/arch.h"
+#include "plan/plan.h"
 #include "scratch.h"
 
 static lampar_status plan_text(const char *text, lampar_spec *spec, lampar_plan *plan) {
@@ -69,35 +70,35 @@ static void test_variants(void **state) {
   assert_int_equal(plan.variant_count, 4);
   has_name(&plan, 1, "ar_oneshot_w2_bf16_flat_sm_90");
   has_name(&plan, 3, "ar_oneshot_w2_bf16_h7168_sm_90");
-  assert_int_equal(plan.variants[1].bytes_limit, 1000000ull * 7168 * 2);
-  assert_int_equal(plan.variants[3].bytes_limit, 1000000ull * 7168 * 2);
-  assert_int_equal(plan.variants[3].rows_limit, 1000000);
+  assert_int_equal(plan.variants[1].max_bytes, 1000000ull * 7168 * 2);
+  assert_int_equal(plan.variants[3].max_bytes, 1000000ull * 7168 * 2);
+  assert_int_equal(plan.variants[3].max_rows, 1000000);
   for (size_t i = 0; i < 4; ++i) {
     const lampar_variant *variant = &plan.variants[i];
     assert_true(lampar_variant_is_valid(variant));
-    assert_int_equal(variant->looping, i % 2);
+    assert_int_equal(variant->persistent, i % 2);
     assert_int_equal(variant->trigger, LAMPAR_TRIGGER_EARLY);
     assert_int_equal(variant->watchdog_ms, 7);
-    assert_int_equal(variant->bytes_limit % LAMPAR_MAILBOX_BYTES, 0);
-    if (i >= 2) assert_int_equal(variant->bytes_limit, variant->rows_limit * 7168ull * 2);
+    assert_int_equal(variant->max_bytes % LAMPAR_MAILBOX_BYTES, 0);
+    if (i >= 2) assert_int_equal(variant->max_bytes, variant->max_rows * 7168ull * 2);
   }
-  assert_true(plan.variants[0].bytes_limit < plan.variants[1].bytes_limit);
-  assert_true(plan.variants[2].rows_limit < plan.variants[3].rows_limit);
+  assert_true(plan.variants[0].max_bytes < plan.variants[1].max_bytes);
+  assert_true(plan.variants[2].max_rows < plan.variants[3].max_rows);
   lampar_plan_free(&plan);
 }
 
 static void test_limits(void **state) {
   (void)state;
   lampar_plan plan;
-  /* The straight kernel takes all; the looping one is there for a device that ranks share. */
+  /* The single-pass kernel takes all; the persistent one is there for a device that ranks share. */
   make(ONE ", hidden = { 64 }, rows = 4", &plan);
   assert_int_equal(plan.variant_count, 4);
   has_name(&plan, 0, "ar_oneshot_w2_bf16_flat_sm_90_b512");
   has_name(&plan, 1, "ar_oneshot_w2_bf16_flat_sm_90");
   has_name(&plan, 2, "ar_oneshot_w2_bf16_h64_sm_90_r4");
   has_name(&plan, 3, "ar_oneshot_w2_bf16_h64_sm_90");
-  assert_int_equal(plan.variants[1].bytes_limit, 512);
-  assert_int_equal(plan.variants[3].rows_limit, 4);
+  assert_int_equal(plan.variants[1].max_bytes, 512);
+  assert_int_equal(plan.variants[3].max_rows, 4);
   lampar_plan_free(&plan);
   /* 2880 x 2 bytes are 11.25 mailboxes, 12 a row. */
   make(ONE ", hidden = { 2880 }, rows = 1000", &plan);
@@ -106,12 +107,12 @@ static void test_limits(void **state) {
   lampar_plan_free(&plan);
   make("arch = { 'sm_90' }, world = { 2 }, dtype = { 'f32', 'bf16' }, hidden = { 64 }, rows = 4",
        &plan);
-  assert_int_equal(plan.variants[1].bytes_limit, 512);
-  assert_int_equal(plan.variants[5].bytes_limit, 1024);
+  assert_int_equal(plan.variants[1].max_bytes, 512);
+  assert_int_equal(plan.variants[5].max_bytes, 1024);
   lampar_plan_free(&plan);
   make(ONE, &plan);
   assert_int_equal(plan.variant_count, 2);
-  assert_int_equal(plan.variants[1].bytes_limit, 1 << 20);
+  assert_int_equal(plan.variants[1].max_bytes, 1 << 20);
   lampar_plan_free(&plan);
 }
 
@@ -130,14 +131,16 @@ static void has_shape(uint32_t arch, uint32_t row_vectors, uint32_t rows, uint32
   size_t found = 0;
   while (found < plan.variant_count &&
          (plan.variants[found].algorithm != LAMPAR_ONESHOT ||
-          plan.variants[found].epilogue[0] == '\0' || plan.variants[found].rows_limit < rows))
+          plan.variants[found].epilogue[0] == '\0' || plan.variants[found].max_rows < rows))
     ++found;
   assert_true(found < plan.variant_count);
   const lampar_variant *variant = &plan.variants[found];
   assert_true(lampar_variant_is_valid(variant));
-  if (variant->cluster != cluster || variant->threads != warps * 32 || variant->vectors != vectors)
+  if (variant->cluster != cluster || variant->threads != warps * 32 ||
+      variant->vectors_per_warp != vectors)
     fail_msg("%u vectors, %u rows: %u x %u warps x %u, not %u x %u x %u", row_vectors, rows,
-             variant->cluster, variant->threads / 32, variant->vectors, cluster, warps, vectors);
+             variant->cluster, variant->threads / 32, variant->vectors_per_warp, cluster, warps,
+             vectors);
   lampar_plan_free(&plan);
 }
 
@@ -173,13 +176,13 @@ static void test_every_length(void **state) {
       const lampar_variant *variant = &plan.variants[i];
       assert_true(lampar_variant_is_valid(variant));
       const uint32_t warps = variant->cluster * variant->threads / 32;
-      assert_true(warps * (variant->vectors - 1) < row_vectors);
+      assert_true(warps * (variant->vectors_per_warp - 1) < row_vectors);
     }
     lampar_plan_free(&plan);
   }
 }
 
-static void test_alone(void **state) {
+static void test_epilogue_only(void **state) {
   (void)state;
   lampar_plan plan;
   make("arch = { 'sm_90' }, world = { 2, 8 }, dtype = { 'bf16' }, hidden = { 7168 }, rows = 4, "
@@ -191,13 +194,13 @@ static void test_alone(void **state) {
   has_name(&plan, 6, "ar_oneshot_w2_residual_rmsnorm_bf16_h7168_sm_90");
   has_name(&plan, 11, "ar_oneshot_w8_residual_rmsnorm_bf16_h7168_sm_90_r4");
   assert_int_equal(plan.variant_count, 13); /* plain ones as well */
-  const lampar_variant *alone = &plan.variants[0];
-  assert_true(lampar_variant_is_valid(alone));
-  assert_int_equal(alone->algorithm, LAMPAR_ALONE);
-  assert_int_equal(alone->world, 1);
-  assert_int_equal(alone->looping, 1);
-  assert_int_equal(alone->watchdog_ms, 0);
-  assert_true(alone->rows_limit > 1000000); /* NCCL's calls have no limit */
+  const lampar_variant *epilogue_only = &plan.variants[0];
+  assert_true(lampar_variant_is_valid(epilogue_only));
+  assert_int_equal(epilogue_only->algorithm, LAMPAR_EPILOGUE_ONLY);
+  assert_int_equal(epilogue_only->world, 1);
+  assert_int_equal(epilogue_only->persistent, 1);
+  assert_int_equal(epilogue_only->watchdog_ms, 0);
+  assert_true(epilogue_only->max_rows > 1000000); /* NCCL's calls have no limit */
   assert_int_equal(lampar_plan_mailboxes(&plan, 1), 0);
   lampar_plan_free(&plan);
 }
@@ -217,8 +220,8 @@ static void test_twoshot(void **state) {
   has_name(&plan, 6, "ar_twoshot_w8_bf16_h7168_sm_90_r292");
   has_name(&plan, 7, "ar_twoshot_w8_bf16_h7168_sm_90");
   assert_int_equal(plan.variant_count, 8);
-  assert_int_equal(plan.variants[5].rows_limit, 9);
-  assert_int_equal(plan.variants[7].rows_limit, 1000);
+  assert_int_equal(plan.variants[5].max_rows, 9);
+  assert_int_equal(plan.variants[7].max_rows, 1000);
   assert_int_equal(lampar_plan_mailboxes(&plan, 8), 2 * 28000);
   lampar_plan_free(&plan);
 
@@ -236,9 +239,9 @@ static void test_twoshot(void **state) {
              limits[i].world);
     make(fields, &plan);
     assert_int_equal(plan.variants[1].algorithm, LAMPAR_ONESHOT);
-    assert_int_equal(plan.variants[1].bytes_limit, limits[i].kib << 10);
+    assert_int_equal(plan.variants[1].max_bytes, limits[i].kib << 10);
     assert_int_equal(plan.variants[2].algorithm, LAMPAR_TWOSHOT);
-    assert_int_equal(plan.variants[plan.variant_count - 1].bytes_limit, 1 << 24);
+    assert_int_equal(plan.variants[plan.variant_count - 1].max_bytes, 1 << 24);
     lampar_plan_free(&plan);
   }
   make("arch = { 'sm_90' }, world = { 2 }, dtype = { 'bf16' }, bytes = 1 << 24", &plan);
@@ -442,16 +445,18 @@ static void test_json_fused(void **state) {
   free(text);
 
   /* Another geometry that holds the row is a plan as well; one that does not is none. */
-  static const char shape[] = "\"threads\":\t128,\n\t\t\t\"cluster\":\t7,\n\t\t\t\"vectors\":\t1";
-  changed(shape, "\"threads\":\t32,\n\t\t\t\"cluster\":\t4,\n\t\t\t\"vectors\":\t7", &text);
+  static const char shape[] =
+      "\"threads\":\t128,\n\t\t\t\"cluster\":\t7,\n\t\t\t\"vectors_per_warp\":\t1";
+  changed(shape, "\"threads\":\t32,\n\t\t\t\"cluster\":\t4,\n\t\t\t\"vectors_per_warp\":\t7",
+          &text);
   assert_int_equal(lampar_plan_from_json("plan.json", text, &plan), LAMPAR_OK);
   assert_int_equal(plan.variants[5].cluster, 4);
-  assert_int_equal(plan.variants[5].vectors, 7);
+  assert_int_equal(plan.variants[5].vectors_per_warp, 7);
   lampar_plan_free(&plan);
   free(text);
   const char *const wrong[][2] = {
-      {shape, "\"threads\":\t32,\n\t\t\t\"cluster\":\t4,\n\t\t\t\"vectors\":\t6"},
-      {"\"algorithm\":\t\"alone\"", "\"algorithm\":\t\"threeshot\""},
+      {shape, "\"threads\":\t32,\n\t\t\t\"cluster\":\t4,\n\t\t\t\"vectors_per_warp\":\t6"},
+      {"\"algorithm\":\t\"epilogue_only\"", "\"algorithm\":\t\"threeshot\""},
       {"\"rounding\":\t\"unfused\"", "\"rounding\":\t\"fp16\""},
       {"\"dtype\":\t\"f8e4m3\"", "\"dtype\":\t\"fp8\""},
       {"\"per\":\t\"call\"", "\"per\":\t\"cell\""},
@@ -517,7 +522,7 @@ static void test_explain(void **state) {
       "  hidden       4096, 4096 (llama-3.1-8b)\n",
       "\ndefaults taken\n  bytes = rows x largest hidden x element size\n",
       "\n4 kernels\n",
-      "  ar_oneshot_w4_bf16_h4096_sm_90_r8     straight, 128 threads, up to 8 rows\n",
+      "  ar_oneshot_w4_bf16_h4096_sm_90_r8     single-pass, 128 threads, up to 8 rows\n",
       "\ndropped\n  hidden 4096 of model llama-3.1-8b: the same kernels as hidden 4096 of the "
       "list\n",
       "\nworkspace of each rank\n  world 4   524800 bytes (0.5 MiB), 128 mailboxes\n"};
@@ -543,7 +548,7 @@ static void test_explain_epilogues(void **state) {
   static const char *const parts[] = {
       "  epilogue     none, residual+fp8_group.scale=ue8m0\n  rounding     unfused\n",
       "  rounding = \"unfused\"\n  weight_dtype = \"same\"\n",
-      "straight, 7 x 128 threads, up to 9 rows\n",
+      "single-pass, 7 x 128 threads, up to 9 rows\n",
       "\noperands\n  residual+fp8_group.scale_ue8m0\n"
       "    residual         in   bf16     per element\n",
       "    scale            out  u32      per group of 128\n",
@@ -570,7 +575,7 @@ int main(void) {
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_fused_shapes),
       cmocka_unit_test(test_every_length),
-      cmocka_unit_test(test_alone),
+      cmocka_unit_test(test_epilogue_only),
       cmocka_unit_test(test_twoshot),
       cmocka_unit_test(test_fp32_rounding),
       cmocka_unit_test(test_same_epilogues),

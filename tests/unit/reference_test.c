@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "reference.h"
+#include "pack/dtype.h"
+#include "verify/reference.h"
 
 static void expect_encoding(uint32_t dtype, float value, uint32_t bits) {
   const uint32_t got = lampar_encode(dtype, value);

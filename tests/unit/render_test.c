@@ -9,26 +9,27 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "error.h"
-#include "files.h"
-#include "plan.h"
-#include "render.h"
+#include "base/error.h"
+#include "pack/arch.h"
+#include "plan/plan.h"
 #include "scratch.h"
+#include "spec/files.h"
+#include "template/render.h"
 
 #define PARAMS                                                                                     \
-  "$params \"arch world dtype hidden looping threads trigger watchdog_ms algorithm rounding "      \
-  "cluster vectors epilogue\"\n"
+  "$params \"arch world dtype hidden persistent threads trigger watchdog_ms algorithm rounding "   \
+  "cluster vectors_per_warp epilogue\"\n"
 
 static const lampar_variant row = {.arch = 90,
                                    .algorithm = LAMPAR_ONESHOT,
                                    .world = 2,
                                    .dtype = LAMPAR_BF16,
                                    .hidden = 64,
-                                   .rows_limit = 8,
-                                   .bytes_limit = 1024,
+                                   .max_rows = 8,
+                                   .max_bytes = 1024,
                                    .threads = 128,
                                    .cluster = 1,
-                                   .vectors = 1,
+                                   .vectors_per_warp = 1,
                                    .trigger = LAMPAR_TRIGGER_EARLY,
                                    .watchdog_ms = 5};
 
@@ -78,14 +79,15 @@ static void alone_fails(const char *text, const char *message) {
 static void test_parameters(void **state) {
   (void)state;
   alone_gives(
-      PARAMS "${arch} ${world} ${dtype} ${hidden} ${looping} ${threads} ${trigger} ${watchdog_ms}\n"
-             "${name} ${lampar_version}\n",
+      PARAMS
+      "${arch} ${world} ${dtype} ${hidden} ${persistent} ${threads} ${trigger} ${watchdog_ms}\n"
+      "${name} ${lampar_version}\n",
       "sm_90 2 bf16 64 0 128 early 5\nar_oneshot_w2_bf16_h64_sm_90_r8 0.1.0\n");
-  alone_fails("$params \"arch world dtype hidden looping threads trigger watchdog_ms depth\"\n",
+  alone_fails("$params \"arch world dtype hidden persistent threads trigger watchdog_ms depth\"\n",
               "templates/oneshot.cu.in:1: parameter depth is not given");
   alone_fails(
-      "\n$params \"arch world dtype hidden looping threads trigger algorithm rounding cluster "
-      "vectors "
+      "\n$params \"arch world dtype hidden persistent threads trigger algorithm rounding cluster "
+      "vectors_per_warp "
       "epilogue\"\n",
       "templates/oneshot.cu.in:2: parameter watchdog_ms is given, but $params does not name it");
   alone_fails(PARAMS PARAMS, "templates/oneshot.cu.in:2: there is a second $params");
@@ -226,7 +228,7 @@ static void check_source(const char *name, const char *source) {
     depth += (*at == '{') - (*at == '}');
     column = *at == '\n' ? 0 : column + 1;
     if (column == 1) line = at;
-    /* Names of kernels, and the sentences of remarks, are as long as they are. */
+    /* Names of kernels, and the messages of remarks, are as long as they are. */
     const char *const text = line + strspn(line, " ");
     if (column > 120 && strncmp(text, "//", 2) != 0 && strncmp(text, name, strlen(name)) != 0)
       fail_msg("%s: a line of more than 120 columns: %.120s", name, line);
@@ -245,10 +247,10 @@ static bool nth_variant(unsigned index, lampar_variant *variant) {
   variant->world = worlds[index % 3], index /= 3;
   variant->dtype = index % 3, index /= 3;
   variant->hidden = widths[index % 5], index /= 5;
-  variant->looping = index % 2, index /= 2;
+  variant->persistent = index % 2, index /= 2;
   variant->watchdog_ms = index % 2 * 1000, index /= 2;
   variant->trigger = variant->arch < 90 ? LAMPAR_TRIGGER_OFF : index % 3;
-  variant->rows_limit = variant->hidden > 0 ? 8 : 0;
+  variant->max_rows = variant->hidden > 0 ? 8 : 0;
   variant->algorithm = variant->world > 2 && index % 2 ? LAMPAR_TWOSHOT : LAMPAR_ONESHOT,
   index /= 2;
   return index < 3;

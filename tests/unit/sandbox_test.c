@@ -9,8 +9,8 @@
 
 #include <lauxlib.h>
 
-#include "error.h"
-#include "sandbox.h"
+#include "base/error.h"
+#include "spec/sandbox.h"
 
 typedef struct trial {
   const char *text;

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "select.h"
+#include "pack/select.h"
 
 /* As a group holds them: one arch, one world, sorted. */
 static const lampar_variant kernels[] = {
@@ -13,36 +13,36 @@ static const lampar_variant kernels[] = {
      .algorithm = LAMPAR_ONESHOT,
      .world = 4,
      .dtype = LAMPAR_BF16,
-     .bytes_limit = 1 << 16},
+     .max_bytes = 1 << 16},
     {.arch = 90,
      .algorithm = LAMPAR_ONESHOT,
      .world = 4,
      .dtype = LAMPAR_BF16,
-     .bytes_limit = 1 << 20,
-     .looping = 1},
-    {.arch = 90,
-     .algorithm = LAMPAR_ONESHOT,
-     .world = 4,
-     .dtype = LAMPAR_BF16,
-     .hidden = 2880,
-     .rows_limit = 8,
-     .bytes_limit = 8 * 5760},
+     .max_bytes = 1 << 20,
+     .persistent = 1},
     {.arch = 90,
      .algorithm = LAMPAR_ONESHOT,
      .world = 4,
      .dtype = LAMPAR_BF16,
      .hidden = 2880,
-     .rows_limit = 256,
-     .bytes_limit = 256 * 5760,
-     .looping = 1},
+     .max_rows = 8,
+     .max_bytes = 8 * 5760},
+    {.arch = 90,
+     .algorithm = LAMPAR_ONESHOT,
+     .world = 4,
+     .dtype = LAMPAR_BF16,
+     .hidden = 2880,
+     .max_rows = 256,
+     .max_bytes = 256 * 5760,
+     .persistent = 1},
     {.arch = 90,
      .algorithm = LAMPAR_ONESHOT,
      .world = 4,
      .dtype = LAMPAR_F32,
      .hidden = 4096,
-     .rows_limit = 64,
-     .bytes_limit = 64 * 16384,
-     .looping = 1},
+     .max_rows = 64,
+     .max_bytes = 64 * 16384,
+     .persistent = 1},
 };
 enum { COUNT = sizeof kernels / sizeof kernels[0] };
 static const lampar_variant *const list[] = {&kernels[0], &kernels[1], &kernels[2], &kernels[3],
@@ -50,11 +50,11 @@ static const lampar_variant *const list[] = {&kernels[0], &kernels[1], &kernels[
 static const lampar_candidates all = {.variants = list, .count = COUNT, .mailboxes = 1 << 16};
 
 static lampar_selection ask(const lampar_candidates *candidates, lampar_dtype dtype, uint64_t rows,
-                            uint64_t row_length) {
+                            uint64_t hidden) {
   lampar_call call = LAMPAR_CALL_INIT;
   call.dtype = dtype;
   call.rows = rows;
-  call.row_length = row_length;
+  call.hidden = hidden;
   return lampar_select(candidates, &call);
 }
 
@@ -81,10 +81,10 @@ static void says_why_not(void **state) {
   assert_int_equal(ask(&all, LAMPAR_BF16, 1, (1 << 19) + 1).reason, LAMPAR_REASON_BYTES);
   assert_int_equal(ask(&all, LAMPAR_F16, 1, 2880).reason, LAMPAR_REASON_DTYPE);
   assert_int_equal(ask(&all, LAMPAR_F64, 1, 8).reason, LAMPAR_REASON_DTYPE);
-  assert_int_equal(ask(&all, LAMPAR_F32, 1, 4000).reason, LAMPAR_REASON_ROW_LENGTH);
+  assert_int_equal(ask(&all, LAMPAR_F32, 1, 4000).reason, LAMPAR_REASON_HIDDEN);
   assert_int_equal(ask(&all, LAMPAR_F32, 65, 4096).reason, LAMPAR_REASON_ROWS);
   lampar_call call = LAMPAR_CALL_INIT;
-  call.row_length = 2880;
+  call.hidden = 2880;
   call.op = LAMPAR_MAX;
   assert_int_equal(lampar_select(&all, &call).reason, LAMPAR_REASON_OP);
 }
@@ -104,11 +104,11 @@ static void stays_within_the_workspace(void **state) {
 
 static void finds_the_looping_kernel_of_a_key(void **state) {
   (void)state;
-  assert_int_equal(lampar_select_looping(&all, 0), 1);
-  assert_int_equal(lampar_select_looping(&all, 2), 3);
-  assert_int_equal(lampar_select_looping(&all, 3), 3);
-  const lampar_candidates straight_only = {.variants = list, .count = 1, .mailboxes = 1 << 16};
-  assert_true(lampar_select_looping(&straight_only, 0) == SIZE_MAX);
+  assert_int_equal(lampar_select_persistent(&all, 0), 1);
+  assert_int_equal(lampar_select_persistent(&all, 2), 3);
+  assert_int_equal(lampar_select_persistent(&all, 3), 3);
+  const lampar_candidates single_pass_only = {.variants = list, .count = 1, .mailboxes = 1 << 16};
+  assert_true(lampar_select_persistent(&single_pass_only, 0) == SIZE_MAX);
 }
 
 static void has_nothing_without_kernels(void **state) {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sized.h"
+#include "base/sized.h"
 
 typedef struct thing {
   size_t size;

@@ -1,4 +1,4 @@
-/* Every field of a spec, and the exact sentence for every mistake in one. */
+/* Every field of a spec, and the exact message for every mistake in one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
+#include "pack/arch.h"
 #include "scratch.h"
-#include "spec.h"
+#include "spec/spec.h"
 
 /* The message after "FOLDER/"; it has to begin with that. */
 static const char *message_in(const scratch *s) {

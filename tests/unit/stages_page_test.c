@@ -10,10 +10,10 @@
 
 #include <lauxlib.h>
 
-#include "error.h"
-#include "sandbox.h"
-#include "stages.h"
-#include "template_text.h"
+#include "base/error.h"
+#include "spec/sandbox.h"
+#include "template/stages.h"
+#include "template/template_text.h"
 
 typedef struct documenting {
   const char *name;

@@ -1,4 +1,4 @@
-/* Stage files: what they declare in a plan, their sections in a source, and the sentence for every
+/* Stage files: what they declare in a plan, their sections in a source, and the message for every
  * mistake in a spec or in a stage file. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,14 +9,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "error.h"
-#include "plan.h"
-#include "render.h"
+#include "base/error.h"
+#include "plan/plan.h"
 #include "scratch.h"
+#include "template/render.h"
 
 #define PARAMS                                                                                     \
-  "$params \"arch world dtype hidden looping threads trigger watchdog_ms algorithm rounding "      \
-  "cluster vectors epilogue\"\n"
+  "$params \"arch world dtype hidden persistent threads trigger watchdog_ms algorithm rounding "   \
+  "cluster vectors_per_warp epilogue\"\n"
 
 /* Lists what a kernel template gets. */
 static const char listing[] =
@@ -75,20 +75,20 @@ static const char group[] =
     "$map()\n"
     "store(x);\n";
 
-typedef struct lab {
+typedef struct fixture {
   scratch s;
   lampar_spec spec;
   lampar_plan plan;
   lampar_files read;
-} lab;
+} fixture;
 
-static void put(const lab *l, const char *name, const char *text) {
+static void put(const fixture *l, const char *name, const char *text) {
   char path[SCRATCH_PATH_BYTES];
   scratch_write(&l->s, name, text, strlen(text), path);
 }
 
-static int lab_setup(void **state) {
-  lab *const l = *state = calloc(1, sizeof *l);
+static int fixture_setup(void **state) {
+  fixture *const l = *state = calloc(1, sizeof *l);
   if (l == NULL) return -1;
   scratch_open(&l->s);
   put(l, "oneshot.cu.in", listing);
@@ -101,40 +101,40 @@ static int lab_setup(void **state) {
   return 0;
 }
 
-static void lab_forget(lab *l) {
+static void fixture_forget(fixture *l) {
   lampar_plan_free(&l->plan);
   lampar_spec_free(&l->spec);
   lampar_files_free(&l->read);
 }
 
-static int lab_teardown(void **state) {
-  lab *const l = *state;
-  lab_forget(l);
+static int fixture_teardown(void **state) {
+  fixture *const l = *state;
+  fixture_forget(l);
   scratch_close(&l->s);
   free(l);
   return 0;
 }
 
-#define lab_test(test) cmocka_unit_test_setup_teardown(test, lab_setup, lab_teardown)
+#define fixture_test(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
-static lampar_status plan_fields(lab *l, const char *fields) {
+static lampar_status plan_fields(fixture *l, const char *fields) {
   char text[2048], path[SCRATCH_PATH_BYTES];
   snprintf(text, sizeof text,
            "return spec { name = 'x', arch = { 'sm_90' }, world = { 2 }, dtype = { 'bf16' },\n"
            "%s }",
            fields);
-  lab_forget(l);
+  fixture_forget(l);
   scratch_write(&l->s, "x.lua", text, strlen(text), path);
   LAMPAR_TRY(lampar_spec_read(path, &l->spec, &l->read));
   return lampar_plan_make(&l->spec, l->s.folder, &l->plan, &l->read);
 }
 
-static void plans(lab *l, const char *fields) {
+static void plans(fixture *l, const char *fields) {
   if (plan_fields(l, fields) != LAMPAR_OK) fail_msg("%s", lampar_last_error());
 }
 
 /* The message behind "FOLDER/x.lua:". */
-static void refused(lab *l, const char *fields, const char *message) {
+static void refused(fixture *l, const char *fields, const char *message) {
   assert_int_equal(plan_fields(l, fields), LAMPAR_ERROR_ARGUMENT);
   const char *const tail = strstr(lampar_last_error(), "x.lua:");
   if (tail == NULL) fail_msg("no file in: %s", lampar_last_error());
@@ -143,7 +143,7 @@ static void refused(lab *l, const char *fields, const char *message) {
 }
 
 /* The first fused kernel of an algorithm; there are plain ones in every plan. */
-static const lampar_variant *first(const lab *l, uint32_t algorithm) {
+static const lampar_variant *first(const fixture *l, uint32_t algorithm) {
   for (size_t i = 0; i < l->plan.variant_count; ++i)
     if (l->plan.variants[i].algorithm == algorithm && l->plan.variants[i].epilogue[0] != '\0')
       return &l->plan.variants[i];
@@ -151,7 +151,7 @@ static const lampar_variant *first(const lab *l, uint32_t algorithm) {
   return NULL;
 }
 
-static void renders(lab *l, uint32_t algorithm, const char *expected) {
+static void renders(fixture *l, uint32_t algorithm, const char *expected) {
   const lampar_own_stages own = {l->plan.stages_folder, l->plan.stages};
   char *source;
   if (lampar_render(l->s.folder, &own, first(l, algorithm), NULL, &source, &l->read) != LAMPAR_OK)
@@ -161,7 +161,7 @@ static void renders(lab *l, uint32_t algorithm, const char *expected) {
 }
 
 static void test_what_templates_get(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   plans(l, "hidden = { 64 }, epilogue = { { 'residual', { 'norm', offset = 12 }, 'group' } }");
   const char expected[] = "residual: x + residual\n"
                           "map - {\n  x += residual;\n}\n"
@@ -183,16 +183,16 @@ static void test_what_templates_get(void **state) {
   assert_int_equal(variant->operand_count, 4);
   assert_string_equal(variant->operands[3].name, "scale");
   assert_int_equal(variant->operands[3].dtype, LAMPAR_U8);
-  assert_int_equal(variant->operands[3].per, LAMPAR_PER_GROUP);
+  assert_int_equal(variant->operands[3].granularity, LAMPAR_GRANULARITY_GROUP);
   assert_int_equal(variant->operands[3].group, 16);
   assert_int_equal(variant->operands[3].output, 1);
-  assert_int_equal(variant->operands[2].per, LAMPAR_PER_CALL);
+  assert_int_equal(variant->operands[2].granularity, LAMPAR_GRANULARITY_CALL);
 }
 
 /* A total is there for whatever names it; what does not, runs before the others' shares are there.
  */
 static void test_totals(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   put(l, "oneshot.cu.in",
       PARAMS "$for _, step in ipairs(stages[1].steps) do\n"
              "  ${step.kind}${step.runs_ahead and \" ahead\" or \"\"}\n"
@@ -208,7 +208,7 @@ static void test_totals(void **state) {
 
 /* A peak behind a scaling is known from the sum that the scale is made from. */
 static void test_peak_ahead(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   put(l, "oneshot.cu.in",
       PARAMS "$for _, stage in ipairs(stages) do\n"
              "  $for _, step in ipairs(stage.steps) do\n"
@@ -245,7 +245,7 @@ static void test_peak_ahead(void **state) {
 }
 
 static void test_no_stages(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   plans(l, "hidden = { 64 }");
   assert_int_equal(l->plan.variant_count, 4);
   for (size_t i = 0; i < 4; ++i) {
@@ -258,7 +258,7 @@ static void test_no_stages(void **state) {
   }
 }
 
-static void has_text(lab *l, const char *epilogue, const char *more, const char *text) {
+static void has_text(fixture *l, const char *epilogue, const char *more, const char *text) {
   char fields[512];
   snprintf(fields, sizeof fields, "hidden = { 64 }, epilogue = { %s }, %s", epilogue, more);
   plans(l, fields);
@@ -268,11 +268,11 @@ static void has_text(lab *l, const char *epilogue, const char *more, const char 
     assert_string_equal(l->plan.variants[i].epilogue, text);
     ++found;
   }
-  assert_int_equal(found, 3); /* alone, straight, looping */
+  assert_int_equal(found, 3); /* epilogue-only, single-pass, persistent */
 }
 
 static void test_options(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   has_text(l, "{ 'norm' }", "", "norm");
   has_text(l, "{ { 'norm', offset = 0, weight = 'same' } }", "", "norm");
   has_text(l, "{ { 'norm', offset = 1, weight = 'none' } }", "", "norm.weight_none.offset_1");
@@ -284,11 +284,11 @@ static void test_options(void **state) {
   assert_int_equal(first(l, LAMPAR_ONESHOT)->operands[0].dtype, LAMPAR_F32);
   assert_int_equal(first(l, LAMPAR_ONESHOT)->rounding, LAMPAR_ROUNDING_FP32);
   char name[LAMPAR_NAME_BYTES];
-  lampar_variant_name(first(l, LAMPAR_ALONE), name);
+  lampar_variant_name(first(l, LAMPAR_EPILOGUE_ONLY), name);
   assert_string_equal(name, "ep_norm_weight_f32_fp32_bf16_h64_sm_90");
-  renders(l, LAMPAR_ALONE,
+  renders(l, LAMPAR_EPILOGUE_ONLY,
           "norm: x * scale\n"
-          "sum squares {\n  part += x * x;  // 64 bf16 fp32 alone\n}\n"
+          "sum squares {\n  part += x * x;  // 64 bf16 fp32 epilogue_only\n}\n"
           "row - {\n  scale = 0;\n}\n"
           "map - {\n  if (a) {\n    x = f32;\n\n  }\n}\n"
           "norm.weight f32 column in 0\n"
@@ -296,7 +296,7 @@ static void test_options(void **state) {
 }
 
 static void test_mistakes_of_specs(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
 #define EPILOGUE(stages) "hidden = { 64 }, epilogue = { {}, " stages " }"
   refused(l, EPILOGUE("{ 'nrom' }"),
           "2: epilogue[2]: unknown stage \"nrom\"; the nearest known is norm; stages are the files "
@@ -334,7 +334,7 @@ static void test_mistakes_of_specs(void **state) {
 }
 
 static void test_dropped(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   plans(l, "hidden = { 64, 8 }, epilogue = { { 'group' } }");
   assert_int_equal(l->plan.skip_count, 1); /* once for all worlds and algorithms */
   assert_string_equal(l->plan.skips[0].what, "epilogue group, bf16, hidden 8");
@@ -344,7 +344,7 @@ static void test_dropped(void **state) {
 }
 
 /* The message of a stage file that is wrong. */
-static void file_refused(lab *l, const char *text, const char *message) {
+static void file_refused(fixture *l, const char *text, const char *message) {
   put(l, "epilogues/wrong.cu.in", text);
   assert_int_equal(plan_fields(l, "hidden = { 64 }, epilogue = { { 'wrong' } }"),
                    LAMPAR_ERROR_ARGUMENT);
@@ -354,7 +354,7 @@ static void file_refused(lab *l, const char *text, const char *message) {
 #define WRONG "templates/epilogues/wrong.cu.in:"
 
 static void test_mistakes_of_files(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   file_refused(l, "$map()\nx;\n", WRONG " there is no $stage line that says what the stage does");
   file_refused(l, "$stage \"a\"\n$stage \"b\"\n",
                WRONG "2: stage takes one sentence or formula, and is said once");
@@ -404,7 +404,7 @@ static void test_mistakes_of_files(void **state) {
 }
 
 static void test_own_folder(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   put(l, "mine/square.cu.in", "$stage \"x * x\"\n$map()\nx *= x;\n");
   plans(l, "hidden = { 64 }, epilogue = { { 'residual', 'square' } }, stages = 'mine'");
   assert_string_equal(l->plan.stages, "mine");
@@ -440,7 +440,7 @@ static void test_own_folder(void **state) {
 
 /* A plan and stage files that have changed since do not make a kernel with other operands. */
 static void test_changed_since(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   plans(l, "hidden = { 64 }, epilogue = { { 'residual' } }");
   put(l, "epilogues/residual.cu.in",
       "$stage \"x + residual\"\n$operand { name = \"other\", per = \"element\" }\n$map()\nx;\n");
@@ -453,7 +453,7 @@ static void test_changed_since(void **state) {
 }
 
 static void test_line_directives(void **state) {
-  lab *const l = *state;
+  fixture *const l = *state;
   plans(l, "hidden = { 64 }, epilogue = { { 'group' } }");
   char *source;
   const lampar_render_options options = {.line_directives = true};
@@ -467,17 +467,17 @@ static void test_line_directives(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      lab_test(test_what_templates_get),
-      lab_test(test_peak_ahead),
-      lab_test(test_totals),
-      lab_test(test_no_stages),
-      lab_test(test_options),
-      lab_test(test_mistakes_of_specs),
-      lab_test(test_dropped),
-      lab_test(test_mistakes_of_files),
-      lab_test(test_own_folder),
-      lab_test(test_changed_since),
-      lab_test(test_line_directives),
+      fixture_test(test_what_templates_get),
+      fixture_test(test_peak_ahead),
+      fixture_test(test_totals),
+      fixture_test(test_no_stages),
+      fixture_test(test_options),
+      fixture_test(test_mistakes_of_specs),
+      fixture_test(test_dropped),
+      fixture_test(test_mistakes_of_files),
+      fixture_test(test_own_folder),
+      fixture_test(test_changed_since),
+      fixture_test(test_line_directives),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

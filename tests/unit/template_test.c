@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "error.h"
-#include "template.h"
+#include "base/error.h"
+#include "template/template.h"
 
 #define HEAD "local _line, _part, _emit, argument = ... "
 

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#include "variant.h"
+#include "pack/arch.h"
+#include "pack/dtype.h"
+#include "pack/variant.h"
 
 static void names_say_the_key(void **state) {
   (void)state;
@@ -17,30 +19,30 @@ static void names_say_the_key(void **state) {
                       .world = 8,
                       .dtype = LAMPAR_BF16,
                       .hidden = 7168,
-                      .rows_limit = 73,
-                      .bytes_limit = 73 * 14336};
+                      .max_rows = 73,
+                      .max_bytes = 73 * 14336};
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w8_bf16_h7168_sm_90_r73");
-  v.looping = 1;
+  v.persistent = 1;
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w8_bf16_h7168_sm_90");
   snprintf(v.epilogue, sizeof v.epilogue, "residual+rmsnorm.weight_f32");
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w8_residual_rmsnorm_weight_f32_bf16_h7168_sm_90");
   v.algorithm = LAMPAR_TWOSHOT;
-  v.looping = 0;
+  v.persistent = 0;
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_twoshot_w8_residual_rmsnorm_weight_f32_bf16_h7168_sm_90_r73");
-  v.algorithm = LAMPAR_ALONE;
+  v.algorithm = LAMPAR_EPILOGUE_ONLY;
   v.rounding = LAMPAR_ROUNDING_FP32;
-  v.looping = 1;
+  v.persistent = 1;
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ep_residual_rmsnorm_weight_f32_fp32_bf16_h7168_sm_90");
   v = (lampar_variant){.arch = LAMPAR_ARCH_EMU,
                        .algorithm = LAMPAR_ONESHOT,
                        .world = 16,
                        .dtype = LAMPAR_F32,
-                       .bytes_limit = 1ull << 40};
+                       .max_bytes = 1ull << 40};
   lampar_variant_name(&v, name);
   assert_string_equal(name, "ar_oneshot_w16_f32_flat_emu_b1099511627776");
 }
@@ -50,24 +52,23 @@ static void mailboxes_of_rows_and_of_bytes(void **state) {
   lampar_variant row = {.algorithm = LAMPAR_ONESHOT,
                         .dtype = LAMPAR_BF16,
                         .hidden = 2880,
-                        .rows_limit = 10,
-                        .bytes_limit = 57600};
+                        .max_rows = 10,
+                        .max_bytes = 57600};
   assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 12);
-  assert_int_equal(lampar_variant_mailboxes_limit(&row), 120);
+  assert_int_equal(lampar_variant_max_mailboxes(&row), 120);
   /* Two-shot: to the owner and back. */
   row.algorithm = LAMPAR_TWOSHOT;
   assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 24);
-  assert_int_equal(lampar_variant_mailboxes_limit(&row), 240);
+  assert_int_equal(lampar_variant_max_mailboxes(&row), 240);
   assert_int_equal(lampar_variant_row_mailboxes(&row), 12);
-  row.algorithm = LAMPAR_ALONE;
+  row.algorithm = LAMPAR_EPILOGUE_ONLY;
   assert_int_equal(lampar_variant_mailboxes(&row, 1, 2880), 0);
-  const lampar_variant flat = {
-      .algorithm = LAMPAR_ONESHOT, .dtype = LAMPAR_F32, .bytes_limit = 4096};
+  const lampar_variant flat = {.algorithm = LAMPAR_ONESHOT, .dtype = LAMPAR_F32, .max_bytes = 4096};
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 1), 1);
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 128), 1);
   assert_int_equal(lampar_variant_mailboxes(&flat, 1, 129), 2);
   assert_int_equal(lampar_variant_mailboxes(&flat, 3, 100), 3);
-  assert_int_equal(lampar_variant_mailboxes_limit(&flat), 8);
+  assert_int_equal(lampar_variant_max_mailboxes(&flat), 8);
   /* Two halves of 512 bytes from each source, and an epoch. */
   assert_int_equal(lampar_workspace_bytes(28, 2), 28 * (2 * 2 * 512 + 4));
 }
@@ -79,14 +80,14 @@ static void order_is_key_then_limit(void **state) {
       {.arch = 80, .world = 8},
       {.arch = 90, .world = 2, .dtype = LAMPAR_F16},
       {KEY, .hidden = 0},
-      {KEY, .hidden = 64, .bytes_limit = 128, .algorithm = LAMPAR_ONESHOT},
-      {KEY, .hidden = 64, .bytes_limit = 256, .algorithm = LAMPAR_ONESHOT},
-      {KEY, .hidden = 64, .bytes_limit = 256, .algorithm = LAMPAR_ONESHOT, .looping = 1},
-      {KEY, .hidden = 64, .bytes_limit = 512, .algorithm = LAMPAR_TWOSHOT},
-      {KEY, .epilogue = "bias", .hidden = 64, .bytes_limit = 64},
-      {KEY, .epilogue = "bias", .hidden = 128, .bytes_limit = 128},
-      {KEY, .epilogue = "bias", .rounding = LAMPAR_ROUNDING_FP32, .hidden = 64, .bytes_limit = 64},
-      {KEY, .epilogue = "residual", .hidden = 64, .bytes_limit = 64},
+      {KEY, .hidden = 64, .max_bytes = 128, .algorithm = LAMPAR_ONESHOT},
+      {KEY, .hidden = 64, .max_bytes = 256, .algorithm = LAMPAR_ONESHOT},
+      {KEY, .hidden = 64, .max_bytes = 256, .algorithm = LAMPAR_ONESHOT, .persistent = 1},
+      {KEY, .hidden = 64, .max_bytes = 512, .algorithm = LAMPAR_TWOSHOT},
+      {KEY, .epilogue = "bias", .hidden = 64, .max_bytes = 64},
+      {KEY, .epilogue = "bias", .hidden = 128, .max_bytes = 128},
+      {KEY, .epilogue = "bias", .rounding = LAMPAR_ROUNDING_FP32, .hidden = 64, .max_bytes = 64},
+      {KEY, .epilogue = "residual", .hidden = 64, .max_bytes = 64},
   };
   const size_t count = sizeof sorted / sizeof sorted[0];
   for (size_t i = 0; i < count; ++i)
@@ -111,29 +112,29 @@ static void plain_ones_are_checked(void **state) {
                                .world = 4,
                                .dtype = LAMPAR_F16,
                                .hidden = 64,
-                               .rows_limit = 2,
-                               .bytes_limit = 256,
+                               .max_rows = 2,
+                               .max_bytes = 256,
                                .threads = 128,
                                .cluster = 1,
-                               .vectors = 1};
+                               .vectors_per_warp = 1};
   assert_true(lampar_variant_is_valid(&good));
   WRONG(arch, 91);
   WRONG(algorithm, 3);
-  WRONG(algorithm, LAMPAR_ALONE);
+  WRONG(algorithm, LAMPAR_EPILOGUE_ONLY);
   WRONG(world, 2); /* of two-shot */
   WRONG(world, 17);
   WRONG(dtype, LAMPAR_I8);
   WRONG(hidden, 60);
   WRONG(hidden, 0); /* with a limit of rows */
-  WRONG(rows_limit, 0);
-  WRONG(rows_limit, UINT32_MAX);
-  WRONG(bytes_limit, 0);
-  WRONG(looping, 2);
+  WRONG(max_rows, 0);
+  WRONG(max_rows, UINT32_MAX);
+  WRONG(max_bytes, 0);
+  WRONG(persistent, 2);
   WRONG(rounding, LAMPAR_ROUNDING_FP32);
   WRONG(threads, 48);
   WRONG(threads, 1056);
   WRONG(cluster, 2);
-  WRONG(vectors, 2);
+  WRONG(vectors_per_warp, 2);
   WRONG(trigger, 3);
   WRONG(operand_count, 1);
 }
@@ -145,18 +146,18 @@ static void fused_ones_are_checked(void **state) {
                          .world = 2,
                          .dtype = LAMPAR_BF16,
                          .hidden = 7168,
-                         .rows_limit = 2,
-                         .bytes_limit = 28672,
+                         .max_rows = 2,
+                         .max_bytes = 28672,
                          .threads = 128,
                          .cluster = 7,
-                         .vectors = 1,
+                         .vectors_per_warp = 1,
                          .operand_count = 2,
                          .epilogue = "residual+rmsnorm.offset_1",
                          .operands = {{.name = "residual", .dtype = LAMPAR_BF16},
                                       {.name = "scale",
                                        .dtype = LAMPAR_F32,
                                        .output = 1,
-                                       .per = LAMPAR_PER_GROUP,
+                                       .granularity = LAMPAR_GRANULARITY_GROUP,
                                        .group = 128}}};
   assert_true(lampar_variant_is_valid(&good));
   WRONG(cluster, 0);
@@ -164,14 +165,14 @@ static void fused_ones_are_checked(void **state) {
   WRONG(cluster, 4);  /* 4 x 4 warps are too few for them */
   WRONG(cluster, 14); /* more than can be launched */
   WRONG(arch, 89);    /* without clusters */
-  WRONG(vectors, 0);
+  WRONG(vectors_per_warp, 0);
   WRONG(threads, 96);
   WRONG(operand_count, LAMPAR_OPERANDS_MAX + 1);
   WRONG(operands[0].name[0], 'R');
   WRONG(operands[0].name[0], '\0');
   WRONG(operands[0].dtype, 100);
-  WRONG(operands[0].per, 6);
-  WRONG(operands[0].per, LAMPAR_PER_CALL); /* which is f32 */
+  WRONG(operands[0].granularity, 6);
+  WRONG(operands[0].granularity, LAMPAR_GRANULARITY_CALL); /* which is f32 */
   WRONG(operands[0].output, 2);
   WRONG(operands[0].group, 1);
   WRONG(operands[1].group, 0);
@@ -189,13 +190,13 @@ static void fused_ones_are_checked(void **state) {
   /* Other geometries are as good, as long as they hold the row. */
   other = good;
   other.cluster = 4;
-  other.vectors = 2;
+  other.vectors_per_warp = 2;
   assert_true(lampar_variant_is_valid(&other));
   other = (good.cluster = 1, good.threads = 896, good);
   assert_true(lampar_variant_is_valid(&other));
   other.arch = 80;
   assert_true(lampar_variant_is_valid(&other));
-  other.algorithm = LAMPAR_ALONE;
+  other.algorithm = LAMPAR_EPILOGUE_ONLY;
   assert_false(lampar_variant_is_valid(&other));
   other.world = 1;
   assert_true(lampar_variant_is_valid(&other));

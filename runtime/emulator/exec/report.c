@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "emulator/exec/cluster.h"
 #include "emulator/exec/collective.h"
 #include "emulator/exec/grid.h"
 #include "emulator/exec/module.h"
 #include "emulator/exec/scheduler.h"
 #include "emulator/exec/seed.h"
+#include "pack/arguments.h"
 
 enum { LINES_MAX = 8 };
 

@@ -2,8 +2,8 @@
 #ifndef LAMPAR_EMU_API_H
 #define LAMPAR_EMU_API_H
 
-#include "driver.h"
-#include "nccl.h"
+#include "cuda/driver.h"
+#include "cuda/nccl.h"
 #include "emulator/exec/errors.h"
 
 #define EXPORT __attribute__((visibility("default")))

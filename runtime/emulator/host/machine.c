@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "environment.h"
+#include "base/environment.h"
 
 emu_host host = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

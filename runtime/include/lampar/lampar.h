@@ -66,15 +66,15 @@ typedef enum lampar_rounding {
 } lampar_rounding;
 
 /* What an operand of an epilogue holds, for `rows` rows of `hidden` elements. */
-typedef enum lampar_per {
-  LAMPAR_PER_ELEMENT = 0, /* rows x hidden; rows may lie apart */
-  LAMPAR_PER_COLUMN = 1,  /* hidden, shared by all rows */
-  LAMPAR_PER_ROW = 2,     /* rows */
-  LAMPAR_PER_TENSOR = 3,  /* one number in device memory */
-  LAMPAR_PER_GROUP =
+typedef enum lampar_granularity {
+  LAMPAR_GRANULARITY_ELEMENT = 0, /* rows x hidden; rows may lie apart */
+  LAMPAR_GRANULARITY_COLUMN = 1,  /* hidden, shared by all rows */
+  LAMPAR_GRANULARITY_ROW = 2,     /* rows */
+  LAMPAR_GRANULARITY_TENSOR = 3,  /* one number in device memory */
+  LAMPAR_GRANULARITY_GROUP =
       4, /* a number for each group of a row's elements; the stage says how they lie */
-  LAMPAR_PER_CALL = 5, /* one fp32 number, given by value */
-} lampar_per;
+  LAMPAR_GRANULARITY_CALL = 5, /* one fp32 number, given by value */
+} lampar_granularity;
 
 /* Reductions. Kernels exist for the sum. */
 typedef enum lampar_op {
@@ -90,7 +90,7 @@ typedef enum lampar_path {
   LAMPAR_PATH_NCCL = 1,
 } lampar_path;
 
-/* Why a call, or a whole group, goes to NCCL. A closed list; lampar_reason_string gives a sentence.
+/* Why a call, or a whole group, goes to NCCL. A closed list; lampar_reason_string gives a message.
  */
 typedef enum lampar_reason {
   LAMPAR_REASON_NONE = 0,                 /* it does not: a kernel takes it */
@@ -107,7 +107,7 @@ typedef enum lampar_reason {
   LAMPAR_REASON_DTYPE = 11,               /* no kernel for the element type */
   LAMPAR_REASON_OP = 12,                  /* no kernel for the reduction */
   LAMPAR_REASON_EPILOGUE = 13,            /* no kernel for the epilogue */
-  LAMPAR_REASON_ROW_LENGTH = 14,          /* no kernel for the row length, and no flat one either */
+  LAMPAR_REASON_HIDDEN = 14,              /* no kernel for the row length, and no flat one either */
   LAMPAR_REASON_LAYOUT = 15,              /* tensor rank or stride */
   LAMPAR_REASON_ROWS = 16,                /* more rows than the pack's kernels take */
   LAMPAR_REASON_BYTES = 17,               /* more bytes than the workspace holds */
@@ -120,13 +120,13 @@ typedef enum lampar_reason {
 LAMPAR_API const char *lampar_status_string(lampar_status status);
 LAMPAR_API const char *lampar_reason_string(lampar_reason reason);
 
-/* The sentence behind the calling thread's most recent status other than LAMPAR_OK: what failed, on
+/* The message behind the calling thread's most recent status other than LAMPAR_OK: what failed, on
  * which file or rank, what to do. Valid until the thread's next call into the library. */
 LAMPAR_API const char *lampar_last_error(void);
 
-/* Makes the sentence that lampar_last_error returns on the calling thread, and returns `status`.
+/* Makes the message that lampar_last_error returns on the calling thread, and returns `status`.
  * For libraries on top of this one, so that there is one place to ask. The text is copied. */
-LAMPAR_API lampar_status lampar_set_error(lampar_status status, const char *sentence);
+LAMPAR_API lampar_status lampar_set_error(lampar_status status, const char *message);
 
 /* "major.minor.patch" of the library that is loaded. */
 LAMPAR_API const char *lampar_version(void);
@@ -139,35 +139,35 @@ typedef struct lampar_pack lampar_pack;
 
 /* An operand that an epilogue declares. */
 typedef struct lampar_operand_info {
-  char name[24];   /* unique within the epilogue: "residual", "weight", "eps" */
-  uint32_t dtype;  /* lampar_dtype */
-  uint32_t per;    /* lampar_per */
-  uint32_t output; /* 1: the kernel stores it */
-  uint32_t group;  /* elements of a group; 0 unless per group */
+  char name[24];        /* unique within the epilogue: "residual", "weight", "eps" */
+  uint32_t dtype;       /* lampar_dtype */
+  uint32_t granularity; /* lampar_granularity */
+  uint32_t output;      /* 1: the kernel stores it */
+  uint32_t group;       /* elements of a group; 0 unless per group */
 } lampar_operand_info;
 
 typedef struct lampar_kernel_info {
   const char *name;      /* also the kernel's symbol; owned by the pack */
   const char *arch;      /* "sm_90" */
-  const char *algorithm; /* "oneshot", "twoshot"; "alone": world 1, only the epilogue */
+  const char *algorithm; /* "oneshot", "twoshot"; "epilogue_only": world 1, only the epilogue */
   int world;             /* ranks */
   lampar_dtype dtype;
   const char *epilogue; /* "residual+rmsnorm"; "": none. Owned by the pack, as the operands are */
   lampar_rounding rounding;
   const lampar_operand_info *operands;
   uint32_t operand_count;
-  uint32_t hidden;       /* elements of a row; 0: a flat kernel, for any number of elements */
-  uint32_t rows_limit;   /* most rows of a call; 0 for a flat kernel */
-  uint64_t bytes_limit;  /* most bytes of a call */
-  int looping;           /* a warp may serve several mailboxes one after the other */
-  uint32_t threads;      /* of a block */
-  uint32_t cluster;      /* blocks that share a row */
-  uint32_t vectors;      /* warp-wide vectors of a row that one warp serves */
-  uint32_t registers;    /* of a thread */
-  uint32_t shared_bytes; /* of a block */
-  uint32_t spill_bytes;  /* of a thread: its stack frame, 0 in a good kernel */
-  uint32_t watchdog_ms;  /* bound of a wait; 0: none */
-  const void *code;      /* the cubin; owned by the pack */
+  uint32_t hidden;           /* elements of a row; 0: a flat kernel, for any number of elements */
+  uint32_t max_rows;         /* most rows of a call; 0 for a flat kernel */
+  uint64_t max_bytes;        /* most bytes of a call */
+  int persistent;            /* a warp may serve several mailboxes one after the other */
+  uint32_t threads;          /* of a block */
+  uint32_t cluster;          /* blocks that share a row */
+  uint32_t vectors_per_warp; /* warp-wide vectors of a row that one warp serves */
+  uint32_t registers;        /* of a thread */
+  uint32_t shared_bytes;     /* of a block */
+  uint32_t spill_bytes;      /* of a thread: its stack frame, 0 in a good kernel */
+  uint32_t watchdog_ms;      /* bound of a wait; 0: none */
+  const void *code;          /* the cubin; owned by the pack */
   size_t code_size;
 } lampar_kernel_info;
 
@@ -288,7 +288,7 @@ typedef struct lampar_operand {
   float value; /* of an operand per call */
 } lampar_operand;
 
-/* One all-reduce. `rows` x `row_length` elements; a plain buffer is one row. Start from
+/* One all-reduce. `rows` x `hidden` elements; a plain buffer is one row. Start from
  * LAMPAR_CALL_INIT. */
 typedef struct lampar_call {
   size_t size;           /* sizeof(lampar_call) of the caller */
@@ -296,8 +296,8 @@ typedef struct lampar_call {
   void *output;          /* device memory; otherwise it must not overlap input. Not used, and may be
                             NULL, when the epilogue stores its result in an operand */
   uint64_t rows;         /* equal on all ranks; 0 is a call that does nothing */
-  uint64_t row_length;   /* elements; equal on all ranks */
-  uint64_t input_stride; /* elements from a row to the next; 0: row_length. May differ by rank */
+  uint64_t hidden;       /* elements; equal on all ranks */
+  uint64_t input_stride; /* elements from a row to the next; 0: hidden. May differ by rank */
   uint64_t output_stride; /* the same for output */
   lampar_dtype dtype;
   lampar_op op;
@@ -330,7 +330,7 @@ typedef struct lampar_answer {
   lampar_path path;
   const char *kernel;   /* name; NULL for NCCL. Owned by the pack */
   lampar_reason reason; /* NONE for a kernel */
-  const char *sentence; /* owned by the group, until its next call */
+  const char *message;  /* owned by the group, until its next call */
 } lampar_answer;
 
 #define LAMPAR_ANSWER_INIT                                                                         \

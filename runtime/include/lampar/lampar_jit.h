@@ -2,7 +2,7 @@
  * liblampar.
  *
  * Only lampar_jit_build and lampar_jit_build_text compile; no other call of either library ever
- * does. Sentences behind errors come from lampar_last_error, as always. */
+ * does. Messages behind errors come from lampar_last_error, as always. */
 #ifndef LAMPAR_JIT_H
 #define LAMPAR_JIT_H
 

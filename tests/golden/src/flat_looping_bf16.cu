@@ -5,7 +5,7 @@
 //   world     8 ranks, one-shot
 //   dtype     bf16
 //   flat      any number of elements, any alignment
-//   shape     looping: a warp serves mailboxes until none is left
+//   shape     persistent: a warp serves mailboxes until none is left
 //   threads   256 a block
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
@@ -27,10 +27,10 @@ struct Arguments {
   unsigned long long input_stride;  // elements from a row to the next
   unsigned long long output_stride;
   unsigned long long elements;      // of the whole message
-  unsigned long long row_length;    // elements
+  unsigned long long hidden;    // elements
   unsigned mailboxes;
   unsigned rank;
-  unsigned vectors;                 // 1: all vectors of the caller's memory are whole and aligned
+  unsigned is_vectorized;                // 1: all vectors of the caller's memory are whole and aligned
   unsigned kernel;
   unsigned long long watchdog_ns;
   unsigned *epoch;                  // of each mailbox, own memory
@@ -235,7 +235,7 @@ __device__ __forceinline__ Place locate_place(const Arguments &call, unsigned ma
   place.input = call.input + vector * sizeof(Vector);
   place.output = call.output + vector * sizeof(Vector);
   place.element = vector * kVectorElements;
-  place.whole = call.vectors && place.element + kVectorElements <= call.elements;
+  place.whole = call.is_vectorized && place.element + kVectorElements <= call.elements;
   place.active = place.element < call.elements;
   return place;
 }
@@ -253,16 +253,16 @@ struct Step {
     return (row * stride + column) * kElementBytes;
   }
 
-  __device__ __forceinline__ void advance(unsigned long long row_length) {
-    if (++column < row_length) return;
+  __device__ __forceinline__ void advance(unsigned long long hidden) {
+    if (++column < hidden) return;
     column = 0;
     ++row;
   }
 };
 
 __device__ __forceinline__ Step first_step(const Arguments &call, const Place &place) {
-  const unsigned long long row = place.element / call.row_length;
-  return {row, place.element - row * call.row_length};
+  const unsigned long long row = place.element / call.hidden;
+  return {row, place.element - row * call.hidden};
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
@@ -274,7 +274,7 @@ __device__ __forceinline__ Vector load_place(const Arguments &call, const Place 
       v.word[i * kElementBytes / 4] |=
           load_element<kElementBytes>(call.input + step.offset(call.input_stride))
           << i * kElementBytes % 4 * 8;
-    step.advance(call.row_length);
+    step.advance(call.hidden);
   }
   return v;
 }
@@ -290,7 +290,7 @@ __device__ __forceinline__ void store_place(const Arguments &call, const Place &
     if (place.element + i < call.elements)
       store_element<kElementBytes>(call.output + step.offset(call.output_stride),
                                    value.word[i * kElementBytes / 4] >> i * kElementBytes % 4 * 8);
-    step.advance(call.row_length);
+    step.advance(call.hidden);
   }
 }
 

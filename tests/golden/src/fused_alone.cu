@@ -14,7 +14,7 @@
 //             quantized: f4e2m1x2, stored, per element
 //             scale: f8e4m3, stored, per group of 16
 //             global_scale: f32, read, per tensor
-//   shape     looping: serves rows until none is left
+//   shape     persistent: serves rows until none is left
 //   threads   384 a block, a vector for each warp
 //   trigger   early
 //
@@ -35,10 +35,10 @@ struct Arguments {
   unsigned long long input_stride;  // elements from a row to the next
   unsigned long long output_stride;
   unsigned long long elements;      // of the whole message
-  unsigned long long row_length;    // elements
+  unsigned long long hidden;    // elements
   unsigned mailboxes;
   unsigned rank;
-  unsigned vectors;                 // 1: all vectors of the caller's memory are whole and aligned
+  unsigned is_vectorized;                // 1: all vectors of the caller's memory are whole and aligned
   unsigned kernel;
   unsigned long long watchdog_ns;
   unsigned *epoch;                  // of each mailbox, own memory
@@ -287,12 +287,12 @@ __device__ __forceinline__ void settle(Place &place, unsigned &top) {
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  return load_vector<kElementBytes, 4>(place.input, call.vectors);
+  return load_vector<kElementBytes, 4>(place.input, call.is_vectorized);
 }
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             const Vector &value) {
-  store_vector<kElementBytes>(place.output, value, call.vectors);
+  store_vector<kElementBytes>(place.output, value, call.is_vectorized);
 }
 
 using Real = float;  // what a row's sums are made in
@@ -317,7 +317,7 @@ __device__ __forceinline__ const char *layernorm_bias_at(const Arguments &call, 
 template <unsigned kCount>
 __device__ __forceinline__ void store_quantized(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<1>(here.quantized_to, v, call.vectors);
+  if (here.active) store_vector<1>(here.quantized_to, v, call.is_vectorized);
 }
 
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
@@ -580,17 +580,17 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       bias_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          bias_at(call, turn[v].place), call.vectors);
+          bias_at(call, turn[v].place), call.is_vectorized);
   Words_bf16 layernorm_weight_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       layernorm_weight_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          layernorm_weight_at(call, turn[v].place), call.vectors);
+          layernorm_weight_at(call, turn[v].place), call.is_vectorized);
   Words_bf16 layernorm_bias_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       layernorm_bias_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          layernorm_bias_at(call, turn[v].place), call.vectors);
+          layernorm_bias_at(call, turn[v].place), call.is_vectorized);
   const float eps = call.eps;
   const float global_scale = __uint_as_float(load_element<4>(call.global_scale));
   if (rounds.number == 0) join_rounds();

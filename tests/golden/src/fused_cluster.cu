@@ -11,7 +11,7 @@
 //             residual_out: bf16, stored, per element
 //             weight: bf16, read, per column
 //             eps: f32, read, per call
-//   shape     straight: serves one row
+//   shape     single-pass: serves one row
 //   threads   3 blocks a row, 128 a block, a vector for each warp
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
@@ -38,10 +38,10 @@ struct Arguments {
   unsigned long long input_stride;  // elements from a row to the next
   unsigned long long output_stride;
   unsigned long long elements;      // of the whole message
-  unsigned long long row_length;    // elements
+  unsigned long long hidden;    // elements
   unsigned mailboxes;
   unsigned rank;
-  unsigned vectors;                 // 1: all vectors of the caller's memory are whole and aligned
+  unsigned is_vectorized;                // 1: all vectors of the caller's memory are whole and aligned
   unsigned kernel;
   unsigned long long watchdog_ns;
   unsigned *epoch;                  // of each mailbox, own memory
@@ -285,12 +285,12 @@ __device__ __forceinline__ void settle(Place &place, unsigned &top) {
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  return load_vector<kElementBytes, 4>(place.input, call.vectors);
+  return load_vector<kElementBytes, 4>(place.input, call.is_vectorized);
 }
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             const Vector &value) {
-  store_vector<kElementBytes>(place.output, value, call.vectors);
+  store_vector<kElementBytes>(place.output, value, call.is_vectorized);
 }
 
 constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source
@@ -413,7 +413,7 @@ __device__ __forceinline__ const char *residual_at(const Arguments &call, const 
 template <unsigned kCount>
 __device__ __forceinline__ void store_residual_out(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<2>(here.residual_out_to, v, call.vectors);
+  if (here.active) store_vector<2>(here.residual_out_to, v, call.is_vectorized);
 }
 
 __device__ __forceinline__ const char *weight_at(const Arguments &call, const Place &here) {
@@ -722,12 +722,12 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       residual_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          residual_at(call, turn[v].place), call.vectors);
+          residual_at(call, turn[v].place), call.is_vectorized);
   Words_bf16 weight_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       weight_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          weight_at(call, turn[v].place), call.vectors);
+          weight_at(call, turn[v].place), call.is_vectorized);
   const float eps = call.eps;
   if (rounds.number == 0) join_rounds();
 

@@ -17,7 +17,7 @@
 #line 20 "templates/parts/banner.cuh.in"
 //             scale: f32, stored, per row
 #line 22 "templates/parts/banner.cuh.in"
-//   shape     straight: serves one row
+//   shape     single-pass: serves one row
 //   threads   3 blocks a row, 128 a block, a vector for each warp
 #line 28 "templates/parts/banner.cuh.in"
 //   trigger   early
@@ -55,10 +55,10 @@ struct Arguments {
   unsigned long long input_stride;  // elements from a row to the next
   unsigned long long output_stride;
   unsigned long long elements;      // of the whole message
-  unsigned long long row_length;    // elements
+  unsigned long long hidden;    // elements
   unsigned mailboxes;
   unsigned rank;
-  unsigned vectors;                 // 1: all vectors of the caller's memory are whole and aligned
+  unsigned is_vectorized;                // 1: all vectors of the caller's memory are whole and aligned
   unsigned kernel;
   unsigned long long watchdog_ns;
   unsigned *epoch;                  // of each mailbox, own memory
@@ -336,12 +336,12 @@ __device__ __forceinline__ void settle(Place &place, unsigned &top) {
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  return load_vector<kElementBytes, 4>(place.input, call.vectors);
+  return load_vector<kElementBytes, 4>(place.input, call.is_vectorized);
 }
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             const Vector &value) {
-  store_vector<kElementBytes>(place.output, value, call.vectors);
+  store_vector<kElementBytes>(place.output, value, call.is_vectorized);
 }
 
 #line 1 "templates/parts/mailbox.cuh.in"
@@ -468,7 +468,7 @@ __device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) {
 template <unsigned kCount>
 __device__ __forceinline__ void store_quantized(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<1>(here.quantized_to, v, call.vectors);
+  if (here.active) store_vector<1>(here.quantized_to, v, call.is_vectorized);
 }
 
 #line 28 "templates/parts/operands.cuh.in"

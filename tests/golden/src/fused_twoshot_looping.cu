@@ -13,7 +13,7 @@
 //             norm: bf16, stored, per element
 //             quantized: f8e4m3, stored, per element
 //             scale: f32, stored, per group of 128
-//   shape     looping: serves rows until none is left
+//   shape     persistent: serves rows until none is left
 //   threads   384 a block, a vector for each warp
 //   trigger   off
 //   watchdog  the wait for other ranks is bounded
@@ -40,10 +40,10 @@ struct Arguments {
   unsigned long long input_stride;  // elements from a row to the next
   unsigned long long output_stride;
   unsigned long long elements;      // of the whole message
-  unsigned long long row_length;    // elements
+  unsigned long long hidden;    // elements
   unsigned mailboxes;
   unsigned rank;
-  unsigned vectors;                 // 1: all vectors of the caller's memory are whole and aligned
+  unsigned is_vectorized;                // 1: all vectors of the caller's memory are whole and aligned
   unsigned kernel;
   unsigned long long watchdog_ns;
   unsigned *epoch;                  // of each mailbox, own memory
@@ -302,12 +302,12 @@ __device__ __forceinline__ void settle(Place &place, unsigned &top) {
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  return load_vector<kElementBytes, 4>(place.input, call.vectors);
+  return load_vector<kElementBytes, 4>(place.input, call.is_vectorized);
 }
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             const Vector &value) {
-  store_vector<kElementBytes>(place.output, value, call.vectors);
+  store_vector<kElementBytes>(place.output, value, call.is_vectorized);
 }
 
 constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source
@@ -434,13 +434,13 @@ __device__ __forceinline__ const char *weight_at(const Arguments &call, const Pl
 template <unsigned kCount>
 __device__ __forceinline__ void store_norm(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<2>(here.norm_to, v, call.vectors);
+  if (here.active) store_vector<2>(here.norm_to, v, call.is_vectorized);
 }
 
 template <unsigned kCount>
 __device__ __forceinline__ void store_quantized(const Arguments &call, const Place &here,
                                            const Words<kCount> &v) {
-  if (here.active) store_vector<1>(here.quantized_to, v, call.vectors);
+  if (here.active) store_vector<1>(here.quantized_to, v, call.is_vectorized);
 }
 
 // To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
@@ -882,12 +882,12 @@ __device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVecto
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       residual_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          residual_at(call, turn[v].place), call.vectors);
+          residual_at(call, turn[v].place), call.is_vectorized);
   Words_f32 weight_words[kVectors] = {};
   for (unsigned v = 0; v < kVectors; ++v)
     if (turn[v].place.active)
       weight_words[v] = load_vector<4, kVectorElements * 4 / 4>(
-          weight_at(call, turn[v].place), call.vectors);
+          weight_at(call, turn[v].place), call.is_vectorized);
   const float eps = call.eps;
   if (rounds.number == 0) join_rounds();
 

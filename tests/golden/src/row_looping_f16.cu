@@ -5,7 +5,7 @@
 //   world     8 ranks, one-shot
 //   dtype     f16
 //   hidden    2688 elements a row
-//   shape     looping: a warp serves mailboxes until none is left
+//   shape     persistent: a warp serves mailboxes until none is left
 //   threads   256 a block
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
@@ -30,10 +30,10 @@ struct Arguments {
   unsigned long long input_stride;  // elements from a row to the next
   unsigned long long output_stride;
   unsigned long long elements;      // of the whole message
-  unsigned long long row_length;    // elements
+  unsigned long long hidden;    // elements
   unsigned mailboxes;
   unsigned rank;
-  unsigned vectors;                 // 1: all vectors of the caller's memory are whole and aligned
+  unsigned is_vectorized;                // 1: all vectors of the caller's memory are whole and aligned
   unsigned kernel;
   unsigned long long watchdog_ns;
   unsigned *epoch;                  // of each mailbox, own memory
@@ -255,12 +255,12 @@ __device__ __forceinline__ void settle(Place &place, unsigned &top) {
 }
 
 __device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  return load_vector<kElementBytes, 4>(place.input, call.vectors);
+  return load_vector<kElementBytes, 4>(place.input, call.is_vectorized);
 }
 
 __device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
                                             const Vector &value) {
-  store_vector<kElementBytes>(place.output, value, call.vectors);
+  store_vector<kElementBytes>(place.output, value, call.is_vectorized);
 }
 
 constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source

@@ -1,0 +1,318 @@
+/* FOLDER/v1/ab/KEY-BUILD is an entry, both digests in hexadecimal, ab the first two digits;
+ * NUMBER.tmp beside it an entry on its way; v1/claims/KEY-BUILD a claim. */
+#include "cache/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache/cache_place.h"
+#include "cache/file_write.h"
+
+enum {
+  NAME_BYTES = 160,
+  ENTRY_NAME_LENGTH = 2 * (LAMPAR_DIGEST_HEX - 1) + 1,
+  CLAIM_SECONDS = 3, /* many times what a kernel takes */
+};
+
+typedef struct folder {
+  char *path;
+  int file;
+} folder;
+
+struct lampar_cache {
+  folder *folders; /* in the order of looking; the last is written when `is_writable` */
+  size_t count;
+  bool is_writable;
+  atomic_bool has_failed; /* to write: nothing is tried again */
+  const lampar_logger *logger;
+};
+
+/* ---- folders ---- */
+
+static lampar_status add_folder(lampar_cache *cache, const char *path, bool create, bool *added) {
+  folder *const next = &cache->folders[cache->count];
+  *added = false;
+  if (lampar_cache_place_open(path, create, &next->file) != LAMPAR_OK) {
+    lampar_log(cache->logger, LAMPAR_LOG_WARN, "cache: %s; it is not used", lampar_last_error());
+    return LAMPAR_OK;
+  }
+  next->path = strdup(path);
+  if (next->path == NULL) {
+    close(next->file);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the cache");
+  }
+  ++cache->count;
+  *added = true;
+  return LAMPAR_OK;
+}
+
+static lampar_status add_folders(lampar_cache *cache, const char *const *read_folders,
+                                 size_t read_folder_count, const char *write_folder) {
+  bool added;
+  for (size_t i = 0; i < read_folder_count; ++i)
+    LAMPAR_TRY(add_folder(cache, read_folders[i], false, &added));
+  lampar_cache_place place;
+  if (write_folder == NULL) {
+    lampar_cache_place_find(&place);
+    write_folder = place.path;
+    if (write_folder[0] == '\0')
+      lampar_log(cache->logger, LAMPAR_LOG_INFO, "cache: none (%s)", place.source);
+  }
+  if (write_folder[0] == '\0') return LAMPAR_OK;
+  return add_folder(cache, write_folder, true, &cache->is_writable);
+}
+
+lampar_status lampar_cache_open(const char *const *read_folders, size_t read_folder_count,
+                                const char *write_folder, const lampar_logger *logger,
+                                lampar_cache **out) {
+  *out = NULL;
+  lampar_cache *cache = calloc(1, sizeof *cache);
+  if (cache != NULL) cache->folders = calloc(read_folder_count + 1, sizeof *cache->folders);
+  if (cache == NULL || cache->folders == NULL) {
+    free(cache);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the cache");
+  }
+  cache->logger = logger;
+  const lampar_status status = add_folders(cache, read_folders, read_folder_count, write_folder);
+  if (status == LAMPAR_OK) *out = cache;
+  else lampar_cache_close(cache);
+  return status;
+}
+
+void lampar_cache_close(lampar_cache *cache) {
+  if (cache == NULL) return;
+  for (size_t i = 0; i < cache->count; ++i) {
+    close(cache->folders[i].file);
+    free(cache->folders[i].path);
+  }
+  free(cache->folders);
+  free(cache);
+}
+
+const char *lampar_cache_folder(const lampar_cache *cache) {
+  return cache->is_writable ? cache->folders[cache->count - 1].path : NULL;
+}
+
+static const folder *written(lampar_cache *cache) {
+  if (!cache->is_writable || atomic_load(&cache->has_failed)) return NULL;
+  return &cache->folders[cache->count - 1];
+}
+
+/* ---- names ---- */
+
+/* "v1/ab/"; returns its length. */
+static size_t name_folder(const lampar_cache_key *key, char name[NAME_BYTES]) {
+  return (size_t)snprintf(name, NAME_BYTES, "v%d/%02x/", LAMPAR_CACHE_FORMAT, key->digest[0]);
+}
+
+/* Behind the `used` characters of its folder. */
+static void add_name(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
+                     size_t used, char name[NAME_BYTES]) {
+  char key_hex[LAMPAR_DIGEST_HEX], build_hex[LAMPAR_DIGEST_HEX];
+  lampar_digest_hex(key->digest, key_hex);
+  lampar_digest_hex(build, build_hex);
+  snprintf(name + used, NAME_BYTES - used, "%s-%s", key_hex, build_hex);
+}
+
+static void name_entry(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
+                       char name[NAME_BYTES]) {
+  add_name(key, build, name_folder(key, name), name);
+}
+
+/* The entry of whatever build, the greatest name of several, so that the choice is always the same.
+ */
+static bool name_any_entry(const folder *from, const lampar_cache_key *key, char name[NAME_BYTES]) {
+  char key_hex[LAMPAR_DIGEST_HEX], best[ENTRY_NAME_LENGTH + 1] = "";
+  lampar_digest_hex(key->digest, key_hex);
+  const size_t used = name_folder(key, name);
+  const int file = openat(from->file, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *const list = file >= 0 ? fdopendir(file) : NULL;
+  if (list == NULL) {
+    if (file >= 0) close(file);
+    return false;
+  }
+  for (const struct dirent *entry; (entry = readdir(list)) != NULL;)
+    if (strlen(entry->d_name) == ENTRY_NAME_LENGTH &&
+        strncmp(entry->d_name, key_hex, sizeof key_hex - 1) == 0 && strcmp(entry->d_name, best) > 0)
+      memcpy(best, entry->d_name, sizeof best);
+  closedir(list);
+  snprintf(name + used, NAME_BYTES - used, "%s", best);
+  return best[0] != '\0';
+}
+
+/* ---- reading ---- */
+
+static const char *read_bytes(int file, char **bytes, size_t *size) {
+  struct stat facts;
+  if (fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) return "is not a file";
+  const char *const mistrust = lampar_cache_check_trust(&facts);
+  if (mistrust != NULL) return mistrust;
+  if (facts.st_size > LAMPAR_CACHE_ENTRY_BYTES_MAX) return "is too large";
+  *size = (size_t)facts.st_size;
+  *bytes = malloc(*size + 1);
+  if (*bytes == NULL) return "finds no memory";
+  for (size_t have = 0; have < *size;) {
+    const ssize_t got = read(file, *bytes + have, *size - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return "cannot be read";
+    if (got == 0) return "is truncated";
+    have += (size_t)got;
+  }
+  return NULL;
+}
+
+static bool find_in(const lampar_cache *cache, const folder *from, const lampar_cache_key *key,
+                    const uint8_t *build, bool is_quiet, lampar_cache_code *code) {
+  char name[NAME_BYTES];
+  if (build != NULL) name_entry(key, build, name);
+  else if (!name_any_entry(from, key, name)) return false;
+  const int file = openat(from->file, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return false;
+  char *bytes = NULL;
+  size_t size = 0;
+  const char *wrong = file >= 0 ? read_bytes(file, &bytes, &size) : strerror(errno);
+  if (wrong == NULL) wrong = lampar_cache_entry_read(bytes, size, key, build, code);
+  free(bytes);
+  if (file >= 0) close(file);
+  if (wrong != NULL && !is_quiet)
+    lampar_log(cache->logger, LAMPAR_LOG_WARN, "cache: %s/%s %s; %s is looked for elsewhere",
+               from->path, name, wrong, key->name);
+  return wrong == NULL;
+}
+
+bool lampar_cache_find(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build,
+                       lampar_cache_code *code) {
+  for (size_t i = 0; i < cache->count; ++i)
+    if (find_in(cache, &cache->folders[i], key, build, false, code)) return true;
+  return false;
+}
+
+bool lampar_cache_find_again(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build,
+                             lampar_cache_code *code) {
+  const folder *const from = written(cache);
+  return from != NULL && find_in(cache, from, key, build, true, code);
+}
+
+/* ---- writing ---- */
+
+static void warn_unwritable(lampar_cache *cache, const char *name, int cause) {
+  if (atomic_exchange(&cache->has_failed, true)) return;
+  lampar_log(cache->logger, LAMPAR_LOG_WARN,
+             "cache: %s/%s cannot be written: %s; kernels of this process are not kept",
+             lampar_cache_folder(cache), name, strerror(cause));
+}
+
+/* Opens a file that must be new, after its folders; 0 or the errno of what failed. */
+static int create(const folder *to, const char *name, int *file) {
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  *file = openat(to->file, name, flags, 0600);
+  if (*file >= 0) return 0;
+  if (errno != ENOENT) return errno;
+  char above[NAME_BYTES];
+  for (const char *slash = name; (slash = strchr(slash, '/')) != NULL; ++slash) {
+    snprintf(above, sizeof above, "%.*s", (int)(slash - name), name);
+    if (mkdirat(to->file, above, 0700) != 0 && errno != EEXIST) return errno;
+  }
+  *file = openat(to->file, name, flags, 0600);
+  return *file >= 0 ? 0 : errno;
+}
+
+/* The file is synced before it gets its name; the name need not be, a lost one is a miss. */
+static int write_entry(const folder *to, const lampar_cache_key *key, const char *name,
+                       const char *entry, size_t size) {
+  /* Processes of several containers may share the folder: a number of the process is not enough. */
+  char temporary[NAME_BYTES];
+  uint64_t number;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) return errno;
+  const size_t used = name_folder(key, temporary);
+  snprintf(temporary + used, sizeof temporary - used, "%016llx.tmp", (unsigned long long)number);
+  int file;
+  int cause = create(to, temporary, &file);
+  if (cause != 0) return cause;
+  cause = lampar_file_write(file, entry, size);
+  if (close(file) != 0 && cause == 0) cause = errno;
+  if (cause == 0 && renameat(to->file, temporary, to->file, name) != 0) cause = errno;
+  if (cause != 0) unlinkat(to->file, temporary, 0);
+  return cause;
+}
+
+void lampar_cache_store(lampar_cache *cache, const lampar_cache_key *key,
+                        const lampar_cache_code *code) {
+  const folder *const to = written(cache);
+  if (to == NULL) return;
+  char name[NAME_BYTES], *entry = NULL;
+  size_t size;
+  name_entry(key, code->build, name);
+  const int cause = lampar_cache_entry_make(key, code, &entry, &size) == LAMPAR_OK
+                        ? write_entry(to, key, name, entry, size)
+                        : ENOMEM;
+  free(entry);
+  if (cause != 0) warn_unwritable(cache, name, cause);
+}
+
+/* ---- claims ---- */
+
+static void name_claim(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
+                       char name[NAME_BYTES]) {
+  add_name(key, build, (size_t)snprintf(name, NAME_BYTES, "v%d/claims/", LAMPAR_CACHE_FORMAT),
+           name);
+}
+
+static bool is_fresh(int file, const char *name) {
+  struct stat facts;
+  struct timespec now;
+  if (fstatat(file, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const long age = (long)(now.tv_sec - facts.st_mtim.tv_sec);
+  return age <= CLAIM_SECONDS && age >= -CLAIM_SECONDS;
+}
+
+bool lampar_cache_claim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build) {
+  const folder *const to = written(cache);
+  if (to == NULL) return true;
+  char name[NAME_BYTES];
+  int file;
+  name_claim(key, build, name);
+  const int cause = create(to, name, &file);
+  if (cause == 0) close(file);
+  if (cause != EEXIST) return true;
+  if (is_fresh(to->file, name)) return false;
+  /* Renewed, so that not all that wait take it over at once. */
+  utimensat(to->file, name, NULL, AT_SYMLINK_NOFOLLOW);
+  return true;
+}
+
+void lampar_cache_unclaim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build) {
+  const folder *const to = written(cache);
+  if (to == NULL) return;
+  char name[NAME_BYTES];
+  name_claim(key, build, name);
+  unlinkat(to->file, name, 0);
+}
+
+size_t lampar_cache_claims(lampar_cache *cache) {
+  const folder *const to = written(cache);
+  if (to == NULL) return 0;
+  char name[NAME_BYTES];
+  snprintf(name, sizeof name, "v%d/claims", LAMPAR_CACHE_FORMAT);
+  const int file = openat(to->file, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *const list = file >= 0 ? fdopendir(file) : NULL;
+  if (list == NULL) {
+    if (file >= 0) close(file);
+    return 0;
+  }
+  size_t count = 0;
+  for (const struct dirent *entry; (entry = readdir(list)) != NULL;)
+    count += entry->d_name[0] != '.' && is_fresh(file, entry->d_name);
+  closedir(list);
+  return count;
+}

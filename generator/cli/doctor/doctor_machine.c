@@ -1,0 +1,108 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/doctor/doctor.h"
+#include "pack/arch.h"
+
+/* What lampar_kernels_arch chooses from a pack that has every arch. */
+static uint32_t arch_for(uint32_t capability) {
+  uint32_t best = 0;
+  for (size_t i = 0; lampar_archs[i] != 0; ++i)
+    if (lampar_arch_runs(lampar_archs[i], capability)) best = lampar_archs[i];
+  return best;
+}
+
+static void format_uuid(const lampar_uuid *uuid, char text[48]) {
+  int length = snprintf(text, 48, "GPU-");
+  for (int i = 0; i < 16; ++i)
+    length +=
+        snprintf(text + length, 48 - (size_t)length, "%s%02x",
+                 i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid->bytes[i]);
+}
+
+static lampar_status read_gpu(const lampar_driver *driver, int gpu, char name[128],
+                              lampar_uuid *uuid, uint32_t *capability) {
+  int device;
+  LAMPAR_TRY(lampar_driver_check(driver, driver->device_get(&device, gpu), "cuDeviceGet"));
+  LAMPAR_TRY(
+      lampar_driver_check(driver, driver->device_name(name, 128, device), "cuDeviceGetName"));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->device_uuid(uuid, device), "cuDeviceGetUuid"));
+  return lampar_driver_capability(driver, device, capability);
+}
+
+static void look_at_gpu(lampar_diagnosis *diagnosis, const lampar_driver *driver,
+                        const lampar_nvrtc *nvrtc, lampar_machine *machine, int gpu) {
+  char name[128] = "", uuid_text[48];
+  lampar_uuid uuid;
+  if (read_gpu(driver, gpu, name, &uuid, &machine->capability[gpu]) != LAMPAR_OK) {
+    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
+                         "see what nvidia-smi says of it; a reset or a reboot may be needed",
+                         "%d: %s", gpu, lampar_last_error());
+    return;
+  }
+  const uint32_t capability = machine->capability[gpu];
+  const uint32_t arch = machine->arch[gpu] = arch_for(capability);
+  format_uuid(&uuid, uuid_text);
+  cJSON *const facts = cJSON_CreateObject();
+  cJSON_AddNumberToObject(facts, "ordinal", gpu);
+  cJSON_AddStringToObject(facts, "name", name);
+  cJSON_AddStringToObject(facts, "uuid", uuid_text);
+  cJSON_AddNumberToObject(facts, "compute_capability", capability / 10.0);
+  if (arch != 0) cJSON_AddStringToObject(facts, "arch", lampar_arch_name(arch));
+  cJSON_AddItemToArray(diagnosis->gpus, facts);
+
+  if (arch == 0)
+    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
+                         "use GPUs of compute capability 8.0 or later; NCCL serves this one",
+                         "%d: %s, compute capability %u.%u, %s: no kernels are made for it", gpu,
+                         name, capability / 10, capability % 10, uuid_text);
+  else if (nvrtc != NULL && arch != LAMPAR_ARCH_EMU &&
+           lampar_nvrtc_require(nvrtc, arch) != LAMPAR_OK)
+    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "GPUs",
+                         "a newer NVRTC is needed to build for it here", "%d: %s, takes %s; %s",
+                         gpu, name, lampar_arch_name(arch), lampar_last_error());
+  else
+    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_OK, "GPUs", NULL,
+                         "%d: %s, compute capability %u.%u, takes kernels for %s; %s", gpu, name,
+                         capability / 10, capability % 10, lampar_arch_name(arch), uuid_text);
+}
+
+static const char *driver_advice(void) {
+  bool emulated;
+  if (lampar_device_is_emulated(&emulated) != LAMPAR_OK)
+    return "set LAMPAR_DEVICE to emu or unset it";
+  if (emulated) return "build or install lampar with its emulated device";
+  return "install NVIDIA's driver and see that nvidia-smi lists the GPUs; a container has to be "
+         "started "
+         "with them (docker run --gpus all)";
+}
+
+void lampar_doctor_machine(lampar_diagnosis *diagnosis, const lampar_nvrtc *nvrtc,
+                           lampar_machine *machine) {
+  lampar_driver driver = {0};
+  int version = 0, count = 0;
+  lampar_status status = lampar_driver_open(&driver);
+  if (status == LAMPAR_OK)
+    status = lampar_driver_check(&driver, driver.driver_version(&version), "cuDriverGetVersion");
+  if (status == LAMPAR_OK)
+    status = lampar_driver_check(&driver, driver.device_count(&count), "cuDeviceGetCount");
+  if (status != LAMPAR_OK) {
+    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "driver", driver_advice(), "%s",
+                         lampar_last_error());
+    return;
+  }
+  lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_OK, "driver", NULL, "CUDA %d.%d; %s",
+                       version / 1000, version / 10 % 100, driver.library.path);
+  if (count == 0) {
+    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
+                         "look at CUDA_VISIBLE_DEVICES, and at what nvidia-smi lists",
+                         "the driver shows none");
+    return;
+  }
+  machine->gpu_count = count < LAMPAR_WORLD_MAX ? count : LAMPAR_WORLD_MAX;
+  for (int i = 0; i < machine->gpu_count; ++i) look_at_gpu(diagnosis, &driver, nvrtc, machine, i);
+  if (machine->gpu_count == 1)
+    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
+                         "make a second GPU visible: look at CUDA_VISIBLE_DEVICES",
+                         "there is one; an all-reduce needs two");
+}

@@ -1,0 +1,229 @@
+#include <argp.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/template_folder.h"
+#include "cli/verbs.h"
+#include "offline/compiler_file.h"
+#include "offline/ninja_file.h"
+#include "offline/ninja_run.h"
+#include "offline/output_file.h"
+#include "pack/arch.h"
+#include "plan/plan.h"
+
+typedef struct arguments {
+  const char *spec, *output, *archs, *templates;
+  unsigned jobs; /* 0: not given */
+  lampar_nvrtc_options compiler;
+  bool only_prepare;
+} arguments;
+
+enum { OPTION_ARCH = 256, OPTION_LINEINFO, OPTION_TEMPLATES, OPTION_PREPARE, JOBS_MAX = 4096 };
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FOLDER", 0, "Where the folder of the pack is made (default: out)", 0},
+    {"jobs", 'j', "N", 0, "Steps at a time (default: Ninja's choice)", 0},
+    {"arch", OPTION_ARCH, "ARCH,..", 0, "Only these archs of the spec", 0},
+    {"lineinfo", OPTION_LINEINFO, NULL, 0, "Keep line numbers, for profilers", 0},
+    {"templates", OPTION_TEMPLATES, "FOLDER", 0,
+     "The folder of the templates, instead of LAMPAR_TEMPLATES or lampar's own", 0},
+    {"prepare", OPTION_PREPARE, NULL, 0,
+     "Write plan and build.ninja, and leave it to you to run ninja", 0},
+    {0},
+};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *const given = state->input;
+  switch (key) {
+  case 'o': given->output = value; return 0;
+  case 'j': {
+    char *end;
+    const unsigned long jobs = strtoul(value, &end, 10);
+    if (end == value || *end != '\0' || jobs < 1 || jobs > JOBS_MAX)
+      argp_error(state, "-j %s: a number from 1 to %d is needed", value, JOBS_MAX);
+    given->jobs = (unsigned)jobs;
+    return 0;
+  }
+  case OPTION_ARCH: given->archs = value; return 0;
+  case OPTION_LINEINFO: given->compiler.line_info = true; return 0;
+  case OPTION_TEMPLATES: given->templates = value; return 0;
+  case OPTION_PREPARE: given->only_prepare = true; return 0;
+  case ARGP_KEY_ARG:
+    if (state->arg_num > 0) argp_error(state, "one SPEC at a time");
+    given->spec = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (given->spec == NULL) argp_error(state, "SPEC is missing");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static bool has_arch(const uint32_t *archs, size_t count, uint32_t arch) {
+  for (size_t i = 0; i < count; ++i)
+    if (archs[i] == arch) return true;
+  return false;
+}
+
+static lampar_status arch_missing(const lampar_spec *spec, const char *wanted) {
+  char known[128] = "";
+  for (size_t i = 0, used = 0; i < spec->arch_count && used < sizeof known; ++i)
+    used += (size_t)snprintf(known + used, sizeof known - used, " %s",
+                             lampar_arch_name(spec->archs[i]));
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT, "--arch '%s': the spec %s has only%s", wanted,
+                     spec->name, known);
+}
+
+/* Leaves of the spec's archs those of the list "sm_90,sm_100". */
+static lampar_status narrow(lampar_spec *spec, const char *list) {
+  uint32_t kept[LAMPAR_SPEC_ARCHS];
+  size_t count = 0;
+  while (true) {
+    char name[32];
+    uint32_t arch;
+    const size_t length = strcspn(list, ",");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+             list);
+    if (!lampar_arch_parse(name, &arch) || !has_arch(spec->archs, spec->arch_count, arch))
+      return arch_missing(spec, name);
+    if (!has_arch(kept, count, arch)) kept[count++] = arch;
+    if (list[length] == '\0') break;
+    list += length + 1;
+  }
+  memcpy(spec->archs, kept, count * sizeof *kept);
+  spec->arch_count = count;
+  return LAMPAR_OK;
+}
+
+/* Symbolic links are kept: a spec requires what lies beside the name that it was given by. */
+static lampar_status make_absolute(const char *path, char **absolute) {
+  char folder[PATH_MAX];
+  *absolute = NULL;
+  if (path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "the current folder has no path");
+  const int length =
+      path[0] == '/' ? asprintf(absolute, "%s", path) : asprintf(absolute, "%s/%s", folder, path);
+  if (length >= 0) return LAMPAR_OK;
+  *absolute = NULL;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory", path);
+}
+
+static lampar_status make_files_absolute(const lampar_files *files, lampar_files *absolute) {
+  for (size_t i = 0; i < files->count; ++i) {
+    char *path;
+    LAMPAR_TRY(make_absolute(files->paths[i], &path));
+    const lampar_status status = lampar_files_add(absolute, path);
+    free(path);
+    LAMPAR_TRY(status);
+  }
+  return LAMPAR_OK;
+}
+
+static lampar_status make_ninja_text(const arguments *given, const lampar_plan *plan,
+                                     const lampar_files *read, const lampar_nvrtc *nvrtc,
+                                     char **text) {
+  char tool[PATH_MAX];
+  if (realpath("/proc/self/exe", tool) == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "/proc/self/exe does not say where lampar is");
+  lampar_ninja_file facts = {
+      .tool = tool,
+      .templates = given->templates,
+      .nvrtc = nvrtc != NULL ? lampar_nvrtc_path(nvrtc) : NULL,
+      .archs = given->archs,
+      .line_info = given->compiler.line_info,
+  };
+  char *spec = NULL, *stages = NULL;
+  lampar_status status = make_absolute(given->spec, &spec);
+  if (status == LAMPAR_OK && plan->stages_folder != NULL)
+    status = make_absolute(plan->stages_folder, &stages);
+  facts.spec = spec;
+  facts.stages = stages;
+  if (status == LAMPAR_OK) status = make_files_absolute(read, &facts.spec_files);
+  if (status == LAMPAR_OK) status = lampar_ninja_file_make(plan, &facts, text);
+  lampar_files_free(&facts.spec_files);
+  free(spec);
+  free(stages);
+  return status;
+}
+
+static lampar_status write_text(const char *folder, const char *name, const char *text) {
+  char path[PATH_MAX];
+  const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (length < 0 || (size_t)length >= sizeof path)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s/%s: the path is too long", folder, name);
+  return lampar_output_file_write(path, text, strlen(text));
+}
+
+/* Whether the plan has kernels for the emulated device, or for GPUs. */
+static bool has_kernels(const lampar_plan *plan, bool emulated) {
+  for (size_t i = 0; i < plan->variant_count; ++i)
+    if ((plan->variants[i].arch == LAMPAR_ARCH_EMU) == emulated) return true;
+  return false;
+}
+
+/* All that can be wrong is found before the first file is written. */
+static lampar_status prepare(const arguments *given, const lampar_plan *plan,
+                             const lampar_files *read, const lampar_nvrtc *nvrtc,
+                             const char *folder) {
+  char *plan_text = NULL, *compiler_text = NULL, *ninja_text = NULL;
+  lampar_status status = LAMPAR_OK;
+  for (size_t i = 0; i < plan->variant_count && status == LAMPAR_OK; ++i)
+    if (plan->variants[i].arch != LAMPAR_ARCH_EMU)
+      status = lampar_nvrtc_require(nvrtc, plan->variants[i].arch);
+  if (status == LAMPAR_OK) status = lampar_plan_to_json(plan, &plan_text);
+  if (status == LAMPAR_OK)
+    status =
+        lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true), &compiler_text);
+  if (status == LAMPAR_OK) status = make_ninja_text(given, plan, read, nvrtc, &ninja_text);
+  if (status == LAMPAR_OK) status = lampar_output_folder_make(folder);
+  if (status == LAMPAR_OK) status = write_text(folder, "plan.json", plan_text);
+  if (status == LAMPAR_OK) status = write_text(folder, "compiler.json", compiler_text);
+  if (status == LAMPAR_OK) status = write_text(folder, "build.ninja", ninja_text);
+  free(plan_text);
+  free(compiler_text);
+  free(ninja_text);
+  return status;
+}
+
+static lampar_status build(const arguments *given, const lampar_plan *plan,
+                           const lampar_files *read) {
+  char folder[PATH_MAX];
+  const int length = snprintf(folder, sizeof folder, "%s/%s", given->output, plan->name);
+  if (length < 0 || (size_t)length >= sizeof folder)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "-o %s: the path is too long", given->output);
+  lampar_nvrtc *nvrtc = NULL;
+  if (has_kernels(plan, false)) LAMPAR_TRY(lampar_nvrtc_open(&nvrtc));
+  const lampar_status status = prepare(given, plan, read, nvrtc, folder);
+  lampar_nvrtc_close(nvrtc);
+  if (status != LAMPAR_OK || given->only_prepare) return status;
+  LAMPAR_TRY(lampar_ninja_run(folder, given->jobs));
+  printf("%s/%s.pack\n", folder, plan->name);
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_verb_build(int argc, char **argv, bool *passed) {
+  (void)passed;
+  arguments given = {.output = "out"};
+  const struct argp argp = {
+      options, parse, "SPEC", "Compiles the kernels of a spec into a pack, and prints its path.",
+      NULL,    NULL,  NULL};
+  argp_parse(&argp, argc, argv, 0, NULL, &given);
+
+  char templates[PATH_MAX];
+  lampar_spec spec = {0};
+  lampar_plan plan = {0};
+  lampar_files read = {0};
+  lampar_status status = lampar_spec_read(given.spec, &spec, &read);
+  if (status == LAMPAR_OK && given.archs != NULL) status = narrow(&spec, given.archs);
+  if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
+  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, &read);
+  given.templates = templates;
+  if (status == LAMPAR_OK) status = build(&given, &plan, &read);
+  lampar_plan_free(&plan);
+  lampar_spec_free(&spec);
+  lampar_files_free(&read);
+  return status;
+}

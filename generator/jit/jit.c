@@ -1,0 +1,226 @@
+/* The public face of the JIT: options, the way from spec to pack, and where errors go. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/environment.h"
+#include "base/sized.h"
+#include "exchange/exchange.h"
+#include "jit/jit_share.h"
+#include "jit/jit_target.h"
+#include "pack/pack_write.h"
+
+/* A spec: the file `name`, or the text. */
+typedef struct source {
+  const char *name;
+  const char *text; /* NULL: read the file */
+} source;
+
+typedef struct build {
+  lampar_jit_options options;
+  lampar_logger logger;
+  pthread_mutex_t log_mutex; /* the caller's function gets one line at a time */
+  lampar_plan plan;
+  lampar_jit_kernels kernels;
+  lampar_exchange exchange; /* world 0: this process alone */
+  lampar_driver driver;
+  lampar_nccl nccl;
+  lampar_nccl_exchange nccl_exchange;
+} build;
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void log_in_turn(void *user, lampar_log_level level, const char *line) {
+  build *const b = user;
+  pthread_mutex_lock(&b->log_mutex);
+  b->options.log(b->options.log_user, level, line);
+  pthread_mutex_unlock(&b->log_mutex);
+}
+
+/* ---- options ---- */
+
+static lampar_status read_options(build *b, const lampar_jit_options *given) {
+  lampar_jit_options *const options = &b->options;
+  *options = (lampar_jit_options)LAMPAR_JIT_OPTIONS_INIT;
+  if (given != NULL)
+    LAMPAR_TRY(lampar_sized_read(options, sizeof *options, given, "lampar_jit_options"));
+  if (options->world < 0 || options->world > LAMPAR_WORLD_MAX)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_jit_options: world %d (0 to %d)",
+                       options->world, LAMPAR_WORLD_MAX);
+  if (options->read_folder_count > 0 && options->read_folders == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "lampar_jit_options: read_folders is NULL, read_folder_count is %zu",
+                       options->read_folder_count);
+  const lampar_exchange *const exchange = &options->exchange;
+  if (exchange->all_gather != NULL && options->comm != NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "lampar_jit_options: exchange and comm are both set; set one");
+  if (exchange->all_gather != NULL && (exchange->world < 1 || exchange->world > LAMPAR_WORLD_MAX ||
+                                       exchange->rank < 0 || exchange->rank >= exchange->world))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_jit_options: exchange of rank %d of %d",
+                       exchange->rank, exchange->world);
+  return LAMPAR_OK;
+}
+
+static lampar_status open_exchange(build *b) {
+  b->exchange = b->options.exchange;
+  if (b->options.comm == NULL) return LAMPAR_OK;
+  LAMPAR_TRY(lampar_driver_open(&b->driver));
+  LAMPAR_TRY(lampar_nccl_open(&b->nccl));
+  LAMPAR_TRY(lampar_nccl_exchange_open(&b->nccl_exchange, &b->driver, &b->nccl, &b->logger,
+                                       b->options.comm, &b->exchange));
+  b->logger.rank = b->exchange.rank;
+  if (b->exchange.world > LAMPAR_WORLD_MAX)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "lampar_jit_options: comm has %d ranks; at most %d build together",
+                       b->exchange.world, LAMPAR_WORLD_MAX);
+  return LAMPAR_OK;
+}
+
+static void choose_threads(build *b) {
+  cpu_set_t set;
+  const size_t cores = sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+  const size_t ranks = b->exchange.world > 1 ? (size_t)b->exchange.world : 1;
+  lampar_jit_kernels *const kernels = &b->kernels;
+  kernels->threads = b->options.threads;
+  if (kernels->threads == 0) kernels->threads = cores > ranks ? cores / ranks : 1;
+  kernels->limit = kernels->threads > cores ? kernels->threads : cores;
+}
+
+/* ---- from spec to pack ---- */
+
+/* NULL: those carried inside. */
+static const char *templates_of(const build *b) {
+  return b->options.templates != NULL ? b->options.templates
+                                      : lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
+}
+
+static lampar_status make_plan(build *b, const source *from, const char *arch) {
+  lampar_spec spec = {0};
+  lampar_status status = from->text != NULL ? lampar_spec_read_text(from->name, from->text, &spec)
+                                            : lampar_spec_read(from->name, &spec, NULL);
+  if (status == LAMPAR_OK) status = lampar_jit_target_choose(&spec, arch, b->options.world);
+  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates_of(b), &b->plan, NULL);
+  lampar_spec_free(&spec);
+  return status;
+}
+
+static lampar_status find_kernels(build *b, const source *from, const char *arch) {
+  LAMPAR_TRY(make_plan(b, from, arch));
+  LAMPAR_TRY(lampar_jit_kernels_open(&b->plan, &b->kernels));
+  LAMPAR_TRY(lampar_cache_open(b->options.read_folders, b->options.read_folder_count,
+                               b->options.write_folder, &b->logger, &b->kernels.cache));
+  b->kernels.templates = templates_of(b);
+  b->kernels.own = (lampar_own_stages){b->plan.stages_folder, b->plan.stages};
+  choose_threads(b);
+  b->kernels.progress = b->options.progress;
+  b->kernels.progress_user = b->options.progress_user;
+  return lampar_jit_kernels_find(&b->kernels);
+}
+
+static lampar_status make_kernels(build *b, const source *from, const char *arch) {
+  const bool is_shared = b->exchange.all_gather != NULL;
+  lampar_status status = find_kernels(b, from, arch);
+  if (is_shared) status = lampar_jit_share_out(&b->exchange, &b->kernels, status);
+  LAMPAR_TRY(status);
+  for (size_t i = 0; !is_shared && i < b->kernels.count; ++i) b->kernels.list[i].is_mine = true;
+  status = lampar_jit_kernels_compile(&b->kernels);
+  return is_shared ? lampar_jit_share_gather(&b->exchange, &b->kernels, status) : status;
+}
+
+static lampar_status write_pack(const build *b, uint8_t **bytes, size_t *size) {
+  const lampar_jit_kernels *const kernels = &b->kernels;
+  lampar_cubin *const cubins = calloc(kernels->count, sizeof *cubins);
+  if (cubins == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory for the pack", b->plan.name);
+  for (size_t i = 0; i < kernels->count; ++i) {
+    lampar_jit_kernel *const kernel = &kernels->list[i];
+    cubins[i] = (lampar_cubin){
+        .file = kernel->key.name, .bytes = kernel->code.bytes, .size = kernel->code.size};
+  }
+  const lampar_status status = lampar_pack_write(&b->plan, cubins, bytes, size);
+  free(cubins);
+  return status;
+}
+
+static lampar_status tell(const build *b, uint64_t nanoseconds) {
+  lampar_jit_stats stats = LAMPAR_JIT_STATS_INIT;
+  stats.kernels = (uint32_t)b->kernels.count;
+  for (size_t i = 0; i < b->kernels.count; ++i) {
+    const lampar_jit_origin origin = b->kernels.list[i].origin;
+    stats.cached += origin == LAMPAR_JIT_CACHED;
+    stats.compiled += origin == LAMPAR_JIT_COMPILED;
+    stats.received += origin == LAMPAR_JIT_RECEIVED;
+  }
+  stats.nanoseconds = nanoseconds;
+  const char *const folder = lampar_cache_folder(b->kernels.cache);
+  lampar_log(&b->logger, LAMPAR_LOG_INFO,
+             "%s: %u kernels in %.0f ms: %u from the cache (%s), %u compiled, %u from other ranks",
+             b->plan.name, stats.kernels, (double)nanoseconds * 1e-6, stats.cached,
+             folder != NULL ? folder : "no folder is written", stats.compiled, stats.received);
+  if (b->options.stats == NULL) return LAMPAR_OK;
+  return lampar_sized_write(b->options.stats, &stats, sizeof stats, "lampar_jit_stats");
+}
+
+static lampar_status run(build *b, const source *from, const char *arch, uint8_t **bytes,
+                         size_t *size) {
+  const uint64_t start = now_ns();
+  LAMPAR_TRY(open_exchange(b));
+  LAMPAR_TRY(make_kernels(b, from, arch));
+  LAMPAR_TRY(write_pack(b, bytes, size));
+  return tell(b, now_ns() - start);
+}
+
+static void close_build(build *b) {
+  lampar_cache *const cache = b->kernels.cache;
+  lampar_jit_kernels_close(&b->kernels);
+  lampar_cache_close(cache);
+  lampar_plan_free(&b->plan);
+  lampar_nccl_exchange_close(&b->nccl_exchange);
+  lampar_logger_close(&b->logger);
+  pthread_mutex_destroy(&b->log_mutex);
+}
+
+static lampar_status make(const source *from, const char *arch, const lampar_jit_options *options,
+                          uint8_t **bytes, size_t *size) {
+  build b = {0};
+  LAMPAR_TRY(read_options(&b, options));
+  pthread_mutex_init(&b.log_mutex, NULL);
+  lampar_logger_open(&b.logger, b.options.log != NULL ? log_in_turn : NULL, &b,
+                     b.options.exchange.rank);
+  const lampar_status status = run(&b, from, arch, bytes, size);
+  close_build(&b);
+  return status;
+}
+
+/* The message of a failure is this library's own until it is handed to liblampar. */
+static lampar_status open_pack(const source *from, const char *arch,
+                               const lampar_jit_options *options, lampar_pack **pack) {
+  uint8_t *bytes = NULL;
+  size_t size = 0;
+  if (from->name == NULL || pack == NULL)
+    return lampar_set_error(LAMPAR_ERROR_ARGUMENT, "lampar_jit_build: spec, name or pack is NULL");
+  const lampar_status status = make(from, arch, options, &bytes, &size);
+  if (status == LAMPAR_OK) return lampar_pack_open_owned(bytes, size, from->name, pack);
+  free(bytes);
+  return lampar_set_error(status, lampar_last_error());
+}
+
+lampar_status lampar_jit_build(const char *spec, const char *arch,
+                               const lampar_jit_options *options, lampar_pack **pack) {
+  return open_pack(&(source){.name = spec}, arch, options, pack);
+}
+
+lampar_status lampar_jit_build_text(const char *text, const char *name, const char *arch,
+                                    const lampar_jit_options *options, lampar_pack **pack) {
+  if (text == NULL)
+    return lampar_set_error(LAMPAR_ERROR_ARGUMENT, "lampar_jit_build_text: text is NULL");
+  return open_pack(&(source){.name = name, .text = text}, arch, options, pack);
+}

@@ -1,0 +1,258 @@
+/* plan.json: the plan for people, scripts and the next step of an offline build. */
+#include "plan/plan.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/error.h"
+#include "pack/arch.h"
+#include "pack/dtype.h"
+#include "pack/enum_names.h"
+#include "pack/pack_format.h"
+#include "plan/json_text.h"
+#include "plan/operand_json.h"
+
+enum { FILE_BYTES_MAX = 16 << 20 };
+
+/* ---- writing ---- */
+
+static bool add_variant(cJSON *list, const lampar_variant *variant) {
+  char name[LAMPAR_NAME_BYTES];
+  lampar_variant_name(variant, name);
+  cJSON *entry = cJSON_CreateObject();
+  if (!entry || !cJSON_AddItemToArray(list, entry)) return false;
+  return cJSON_AddStringToObject(entry, "name", name) &&
+         cJSON_AddStringToObject(entry, "arch", lampar_arch_name(variant->arch)) &&
+         cJSON_AddStringToObject(entry, "algorithm", lampar_algorithm_name(variant->algorithm)) &&
+         cJSON_AddNumberToObject(entry, "world", variant->world) &&
+         cJSON_AddStringToObject(entry, "dtype", lampar_dtype_name(variant->dtype)) &&
+         cJSON_AddStringToObject(entry, "epilogue", variant->epilogue) &&
+         cJSON_AddStringToObject(entry, "rounding", lampar_rounding_name(variant->rounding)) &&
+         cJSON_AddNumberToObject(entry, "hidden", variant->hidden) &&
+         cJSON_AddNumberToObject(entry, "max_rows", variant->max_rows) &&
+         cJSON_AddNumberToObject(entry, "max_bytes", (double)variant->max_bytes) &&
+         cJSON_AddBoolToObject(entry, "persistent", variant->persistent) &&
+         cJSON_AddNumberToObject(entry, "threads", variant->threads) &&
+         cJSON_AddNumberToObject(entry, "cluster", variant->cluster) &&
+         cJSON_AddNumberToObject(entry, "vectors_per_warp", variant->vectors_per_warp) &&
+         cJSON_AddStringToObject(entry, "trigger", lampar_trigger_name(variant->trigger)) &&
+         cJSON_AddNumberToObject(entry, "watchdog_ms", variant->watchdog_ms) &&
+         lampar_operands_to_json(entry, variant->operands, variant->operand_count);
+}
+
+static bool add_workspace(cJSON *list, const lampar_plan *plan, uint32_t world) {
+  const uint64_t mailboxes = lampar_plan_mailboxes(plan, world);
+  if (mailboxes == 0) return true;
+  cJSON *entry = cJSON_CreateObject();
+  if (!entry || !cJSON_AddItemToArray(list, entry)) return false;
+  return cJSON_AddNumberToObject(entry, "world", world) &&
+         cJSON_AddNumberToObject(entry, "mailboxes", (double)mailboxes) &&
+         cJSON_AddNumberToObject(entry, "bytes", (double)lampar_workspace_bytes(mailboxes, world));
+}
+
+static bool add_skip(cJSON *list, const lampar_skip *skip) {
+  cJSON *entry = cJSON_CreateObject();
+  if (!entry || !cJSON_AddItemToArray(list, entry)) return false;
+  return cJSON_AddStringToObject(entry, "what", skip->what) &&
+         cJSON_AddStringToObject(entry, "why", skip->why);
+}
+
+static bool fill(cJSON *root, const lampar_plan *plan) {
+  bool good = cJSON_AddNumberToObject(root, "schema_version", LAMPAR_PLAN_SCHEMA) &&
+              cJSON_AddStringToObject(root, "name", plan->name) &&
+              cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) &&
+              (!plan->stages || cJSON_AddStringToObject(root, "stages", plan->stages));
+  cJSON *list = good ? cJSON_AddArrayToObject(root, "kernels") : NULL;
+  good = list;
+  for (size_t i = 0; good && i < plan->variant_count; ++i)
+    good = add_variant(list, &plan->variants[i]);
+  list = good ? cJSON_AddArrayToObject(root, "skipped") : NULL;
+  good = list;
+  for (size_t i = 0; good && i < plan->skip_count; ++i) good = add_skip(list, &plan->skips[i]);
+  list = good ? cJSON_AddArrayToObject(root, "workspace") : NULL;
+  good = list;
+  for (uint32_t world = 2; good && world <= LAMPAR_WORLD_MAX; ++world)
+    good = add_workspace(list, plan, world);
+  return good;
+}
+
+lampar_status lampar_plan_to_json(const lampar_plan *plan, char **text) {
+  cJSON *root = cJSON_CreateObject();
+  if (root && !fill(root, plan)) {
+    cJSON_Delete(root);
+    root = NULL;
+  }
+  return lampar_json_text(root, text);
+}
+
+/* ---- reading ---- */
+
+static lampar_status damaged(const char *where, const char *what) {
+  return lampar_fail(
+      LAMPAR_ERROR_ARGUMENT,
+      "%s: not a plan that this lampar wrote: %s; make it again with `lampar plan SPEC "
+      "--json`",
+      where, what);
+}
+
+static bool read_integer(const cJSON *object, const char *name, double limit, uint64_t *value) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+  if (!cJSON_IsNumber(item)) return false;
+  const double number = item->valuedouble;
+  if (!(number >= 0 && number <= limit) || number != floor(number)) return false;
+  *value = (uint64_t)number;
+  return true;
+}
+
+static bool read_u32(const cJSON *object, const char *name, uint32_t *value) {
+  uint64_t number;
+  if (!read_integer(object, name, UINT32_MAX, &number)) return false;
+  *value = (uint32_t)number;
+  return true;
+}
+
+static const char *read_text(const cJSON *object, const char *name) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+static bool read_epilogue(const cJSON *entry, lampar_variant *variant) {
+  const char *epilogue = read_text(entry, "epilogue"), *rounding = read_text(entry, "rounding");
+  const cJSON *operands = cJSON_GetObjectItemCaseSensitive(entry, "operands");
+  if (!epilogue || strlen(epilogue) >= sizeof variant->epilogue || !rounding ||
+      !cJSON_IsArray(operands) || !lampar_rounding_parse(rounding, &variant->rounding))
+    return false;
+  memcpy(variant->epilogue, epilogue, strlen(epilogue));
+  const cJSON *operand;
+  cJSON_ArrayForEach(operand, operands) {
+    if (variant->operand_count == LAMPAR_OPERANDS_MAX ||
+        !lampar_operand_from_json(operand, &variant->operands[variant->operand_count++]))
+      return false;
+  }
+  return true;
+}
+
+static bool read_variant(const cJSON *entry, lampar_variant *variant) {
+  *variant = (lampar_variant){0};
+  const char *arch = read_text(entry, "arch"), *dtype = read_text(entry, "dtype");
+  const char *algorithm = read_text(entry, "algorithm");
+  const char *given_name = read_text(entry, "name"), *trigger = read_text(entry, "trigger");
+  const cJSON *persistent = cJSON_GetObjectItemCaseSensitive(entry, "persistent");
+  if (!arch || !dtype || !algorithm || !given_name || !trigger || !cJSON_IsBool(persistent))
+    return false;
+  variant->persistent = cJSON_IsTrue(persistent);
+  if (!lampar_arch_parse(arch, &variant->arch) || !lampar_dtype_parse(dtype, &variant->dtype) ||
+      !lampar_algorithm_parse(algorithm, &variant->algorithm) || !read_epilogue(entry, variant) ||
+      !lampar_dtype_has_kernels(variant->dtype) || !read_u32(entry, "world", &variant->world) ||
+      !read_u32(entry, "hidden", &variant->hidden) ||
+      !read_u32(entry, "max_rows", &variant->max_rows) ||
+      !read_integer(entry, "max_bytes", 0x1p53, &variant->max_bytes) ||
+      !read_u32(entry, "threads", &variant->threads) ||
+      !read_u32(entry, "cluster", &variant->cluster) ||
+      !read_u32(entry, "vectors_per_warp", &variant->vectors_per_warp) ||
+      !lampar_trigger_parse(trigger, &variant->trigger) ||
+      !read_u32(entry, "watchdog_ms", &variant->watchdog_ms) || !lampar_variant_is_valid(variant))
+    return false;
+  char name[LAMPAR_NAME_BYTES];
+  lampar_variant_name(variant, name);
+  return strcmp(name, given_name) == 0;
+}
+
+static bool read_skip(const cJSON *entry, lampar_skip *skip) {
+  const char *what = read_text(entry, "what"), *why = read_text(entry, "why");
+  if (!what || !why) return false;
+  *skip = (lampar_skip){strdup(what), strdup(why)};
+  return true;
+}
+
+static lampar_status read_lists(const char *where, const cJSON *root, lampar_plan *plan) {
+  const cJSON *kernels = cJSON_GetObjectItemCaseSensitive(root, "kernels");
+  const cJSON *skipped = cJSON_GetObjectItemCaseSensitive(root, "skipped");
+  const int kernel_count = cJSON_GetArraySize(kernels), skip_count = cJSON_GetArraySize(skipped);
+  if (!cJSON_IsArray(kernels) || !cJSON_IsArray(skipped) || kernel_count < 1 ||
+      kernel_count > LAMPAR_PACK_RECORDS_MAX)
+    return damaged(where, "its lists are missing, empty or too long");
+  plan->variants = calloc((size_t)kernel_count, sizeof *plan->variants);
+  plan->skips = calloc((size_t)skip_count + 1, sizeof *plan->skips);
+  if (!plan->variants || !plan->skips)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", where);
+  const cJSON *entry;
+  cJSON_ArrayForEach(entry, kernels) {
+    if (!read_variant(entry, &plan->variants[plan->variant_count++]))
+      return damaged(where, "a kernel's fields are damaged or do not make its name");
+  }
+  cJSON_ArrayForEach(entry, skipped) {
+    if (!read_skip(entry, &plan->skips[plan->skip_count++]))
+      return damaged(where, "an entry of skipped is damaged");
+  }
+  return LAMPAR_OK;
+}
+
+static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan *plan) {
+  uint64_t schema;
+  if (!read_integer(root, "schema_version", 0x1p31, &schema))
+    return damaged(where, "it has no schema_version");
+  if (schema != LAMPAR_PLAN_SCHEMA)
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "%s: a plan of schema %llu, this lampar reads %d; make it again with `lampar plan "
+        "SPEC --json`",
+        where, (unsigned long long)schema, LAMPAR_PLAN_SCHEMA);
+  const char *name = read_text(root, "name");
+  const cJSON *nvlink = cJSON_GetObjectItemCaseSensitive(root, "needs_nvlink");
+  if (!name || strlen(name) >= sizeof plan->name || !cJSON_IsBool(nvlink))
+    return damaged(where, "name or needs_nvlink is missing");
+  memcpy(plan->name, name, strlen(name) + 1);
+  plan->needs_nvlink = cJSON_IsTrue(nvlink);
+  const char *stages = read_text(root, "stages");
+  if (stages && !(plan->stages = strdup(stages)))
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", where);
+  return read_lists(where, root, plan);
+}
+
+/* What was read, written again, has to be the text: so nothing is overlooked, no field too many, no
+ * wrong order, no wrong sum. */
+static lampar_status check_round_trip(const char *where, const char *text,
+                                      const lampar_plan *plan) {
+  char *again;
+  LAMPAR_TRY(lampar_plan_to_json(plan, &again));
+  size_t at = 0, line = 1;
+  for (; text[at] != '\0' && text[at] == again[at]; ++at) line += text[at] == '\n';
+  const bool equal = text[at] == again[at];
+  free(again);
+  if (!equal)
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "%s:%zu: not what this lampar writes for such a plan; make it again with `lampar "
+        "plan SPEC --json`",
+        where, line);
+  for (size_t i = 1; i < plan->variant_count; ++i)
+    if (lampar_variant_compare(&plan->variants[i - 1], &plan->variants[i]) >= 0)
+      return damaged(where, "its kernels are not sorted");
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_plan_from_json(const char *where, const char *text, lampar_plan *plan) {
+  *plan = (lampar_plan){0};
+  cJSON *root = cJSON_ParseWithOpts(text, NULL, true);
+  if (!root) return damaged(where, "it is not JSON");
+  lampar_status status = read_plan(where, root, plan);
+  cJSON_Delete(root);
+  if (status == LAMPAR_OK) status = check_round_trip(where, text, plan);
+  if (status != LAMPAR_OK) lampar_plan_free(plan);
+  return status;
+}
+
+lampar_status lampar_plan_read(const char *path, lampar_plan *plan) {
+  *plan = (lampar_plan){0};
+  char *text;
+  size_t size;
+  LAMPAR_TRY(lampar_file_read(path, FILE_BYTES_MAX, &text, &size));
+  const lampar_status status = strlen(text) == size ? lampar_plan_from_json(path, text, plan)
+                                                    : damaged(path, "it holds a zero byte");
+  free(text);
+  return status;
+}

@@ -1,0 +1,209 @@
+#include "template/render.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "base/error.h"
+#include "pack/arch.h"
+#include "pack/dtype.h"
+#include "pack/enum_names.h"
+#include "spec/sandbox.h"
+#include "template/stages.h"
+#include "template/template_run.h"
+
+struct lampar_renderer {
+  lampar_sandbox *sandbox;
+  char *templates; /* folder; NULL: those carried inside */
+  char *own[2];    /* folder of a spec's own stages, and as the spec names it; NULL: none */
+};
+
+typedef struct rendering {
+  const lampar_variant *variant;
+  lampar_own_stages own;
+  lampar_template_run run;
+  const char *main; /* "templates/oneshot.cu.in" */
+  bool line_directives;
+  bool has_params;
+  char *source;
+} rendering;
+
+/* Places on the stack of the protected body, and upvalues of params. */
+enum { RENDERING = 1, SINK = 2, ENVIRONMENT = 3, GIVEN = 4 };
+
+static int upvalue(int place) {
+  return lua_upvalueindex(place);
+}
+
+/* params "a b c": makes exactly the given parameters known under their names. */
+static int params(lua_State *L) {
+  rendering *r = lua_touserdata(L, upvalue(RENDERING));
+  const char *at = luaL_checkstring(L, 1);
+  if (lampar_template_run_is_inside(&r->run))
+    return luaL_error(L, "$params belongs into %s", r->main);
+  if (r->has_params) return luaL_error(L, "there is a second $params");
+  r->has_params = true;
+  lua_newtable(L); /* named */
+  const int named = lua_gettop(L);
+  while (*(at += strspn(at, " ")) != '\0') {
+    lua_pushlstring(L, at, strcspn(at, " "));
+    at += strcspn(at, " ");
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, upvalue(GIVEN)) == LUA_TNIL)
+      return luaL_error(L, "parameter %s is not given", lua_tostring(L, -2));
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, upvalue(ENVIRONMENT));
+    lua_pushboolean(L, 1);
+    lua_rawset(L, named);
+  }
+  for (lua_pushnil(L); lua_next(L, upvalue(GIVEN)); lua_pop(L, 1)) {
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, named) == LUA_TNIL)
+      return luaL_error(L, "parameter %s is given, but $params does not name it",
+                        lua_tostring(L, -3));
+    lua_pop(L, 1);
+  }
+  return 0;
+}
+
+static void set_text(lua_State *L, int table, const char *name, const char *text) {
+  lua_pushstring(L, text);
+  lua_setfield(L, table, name);
+}
+
+static void set_number(lua_State *L, int table, const char *name, uint32_t number) {
+  lua_pushinteger(L, number);
+  lua_setfield(L, table, name);
+}
+
+static void push_given(lua_State *L, const lampar_variant *variant) {
+  lua_newtable(L);
+  const int given = lua_gettop(L);
+  set_text(L, given, "arch", lampar_arch_name(variant->arch));
+  set_text(L, given, "algorithm", lampar_algorithm_name(variant->algorithm));
+  set_number(L, given, "world", variant->world);
+  set_text(L, given, "dtype", lampar_dtype_name(variant->dtype));
+  set_text(L, given, "epilogue", variant->epilogue);
+  set_text(L, given, "rounding", lampar_rounding_name(variant->rounding));
+  set_number(L, given, "hidden", variant->hidden);
+  set_number(L, given, "persistent", variant->persistent);
+  set_number(L, given, "threads", variant->threads);
+  set_number(L, given, "cluster", variant->cluster);
+  set_number(L, given, "vectors_per_warp", variant->vectors_per_warp);
+  set_text(L, given, "trigger", lampar_trigger_name(variant->trigger));
+  set_number(L, given, "watchdog_ms", variant->watchdog_ms);
+}
+
+/* Makes `stages` and `operands` known. What the stage files declare has to be what the plan was
+ * made with: callers are told of the plan's operands. */
+static void set_stages(lua_State *L, rendering *r) {
+  const lampar_stages_result result =
+      lampar_stages_push(L, &r->run, &r->own, r->variant, r->variant->epilogue, NULL);
+  if (result != LAMPAR_STAGES_MADE)
+    luaL_error(L, "epilogue %s: %s", r->variant->epilogue, lua_tostring(L, -1));
+  lampar_variant declared = *r->variant;
+  lampar_stages_copy(L, &declared);
+  if (declared.operand_count != r->variant->operand_count ||
+      memcmp(declared.operands, r->variant->operands, sizeof declared.operands) != 0 ||
+      strcmp(declared.epilogue, r->variant->epilogue) != 0)
+    luaL_error(L,
+               "epilogue %s: the stage files declare other operands than the plan has; make "
+               "the plan again",
+               r->variant->epilogue);
+  lua_getfield(L, -1, "stages");
+  lua_setfield(L, ENVIRONMENT, "stages");
+  lua_getfield(L, -1, "operands");
+  lua_setfield(L, ENVIRONMENT, "operands");
+  lua_pop(L, 1);
+}
+
+static int render(lua_State *L) {
+  rendering *r = lua_touserdata(L, RENDERING);
+  const lampar_variant *variant = r->variant;
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_setfield(L, SINK, "block");
+  lampar_sandbox_environment(L);
+  push_given(L, variant);
+
+  char name[LAMPAR_NAME_BYTES];
+  lampar_variant_name(variant, name);
+  set_text(L, ENVIRONMENT, "name", name);
+  set_text(L, ENVIRONMENT, "lampar_version", lampar_version());
+  set_stages(L, r);
+  for (int i = RENDERING; i <= GIVEN; ++i) lua_pushvalue(L, i);
+  lua_pushcclosure(L, params, GIVEN);
+  lua_setfield(L, ENVIRONMENT, "params");
+
+  static const char folder[] = "templates/";
+  lampar_template_run_file(L, &r->run, r->run.templates, r->main + sizeof folder - 1, r->main,
+                           ENVIRONMENT, SINK);
+  if (!r->has_params) luaL_error(L, "%s: has no $params line", r->main);
+
+  lua_getfield(L, SINK, "block");
+  lampar_template_block_text(L, lua_gettop(L), r->line_directives);
+  r->source = strdup(lua_tostring(L, -1));
+  if (!r->source) luaL_error(L, "out of memory");
+  return 0;
+}
+
+lampar_status lampar_renderer_open(const char *templates, const lampar_own_stages *own,
+                                   lampar_renderer **out) {
+  *out = NULL;
+  lampar_renderer *renderer = calloc(1, sizeof *renderer);
+  const char *const texts[] = {templates, own ? own->folder : NULL, own ? own->shown : NULL};
+  lampar_status status = LAMPAR_OK;
+  if (!renderer) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
+  for (size_t i = 0; status == LAMPAR_OK && i < 3; ++i) {
+    char **const copy = i == 0 ? &renderer->templates : &renderer->own[i - 1];
+    if (texts[i] && !(*copy = strdup(texts[i])))
+      status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
+  }
+  if (status == LAMPAR_OK) status = lampar_sandbox_open(&renderer->sandbox);
+  if (status == LAMPAR_OK) *out = renderer;
+  else lampar_renderer_close(renderer);
+  return status;
+}
+
+void lampar_renderer_close(lampar_renderer *renderer) {
+  if (!renderer) return;
+  lampar_sandbox_close(renderer->sandbox);
+  free(renderer->templates);
+  free(renderer->own[0]);
+  free(renderer->own[1]);
+  free(renderer);
+}
+
+lampar_status lampar_renderer_run(lampar_renderer *renderer, const lampar_variant *variant,
+                                  const lampar_render_options *options, char **source,
+                                  lampar_files *read) {
+  if (!lampar_variant_is_valid(variant))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "the variant to render is not one that a plan makes");
+  rendering r = {.variant = variant,
+                 .own = {renderer->own[0], renderer->own[1]},
+                 .run = {.templates = renderer->templates,
+                         .backend = variant->arch == LAMPAR_ARCH_EMU ? "emu" : "ptx",
+                         .read = read},
+                 .main = variant->algorithm == LAMPAR_TWOSHOT ? "templates/twoshot.cu.in"
+                                                              : "templates/oneshot.cu.in",
+                 .line_directives = options && options->line_directives};
+  const char *const subject = renderer->templates ? renderer->templates : "templates";
+  const lampar_status status = lampar_sandbox_run(renderer->sandbox, subject, render, &r);
+  free(r.run.held);
+  if (status == LAMPAR_OK) *source = r.source;
+  return status;
+}
+
+lampar_status lampar_render(const char *templates, const lampar_own_stages *own,
+                            const lampar_variant *variant, const lampar_render_options *options,
+                            char **source, lampar_files *read) {
+  lampar_renderer *renderer;
+  LAMPAR_TRY(lampar_renderer_open(templates, own, &renderer));
+  const lampar_status status = lampar_renderer_run(renderer, variant, options, source, read);
+  lampar_renderer_close(renderer);
+  return status;
+}

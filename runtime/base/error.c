@@ -1,0 +1,37 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char message[1024];
+
+lampar_status lampar_fail(lampar_status status, const char *format, ...) {
+  /* The arguments may point into the old message: make the new one beside it. */
+  char text[sizeof message];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  snprintf(message, sizeof message, "%s", text);
+  return status;
+}
+
+const char *lampar_last_error(void) {
+  return message;
+}
+
+const char *lampar_status_string(lampar_status status) {
+  switch (status) {
+  case LAMPAR_OK: return "success";
+  case LAMPAR_ERROR_ARGUMENT: return "invalid argument";
+  case LAMPAR_ERROR_SYSTEM: return "system error";
+  case LAMPAR_ERROR_PACK: return "damaged pack";
+  case LAMPAR_ERROR_VERSION: return "pack of another format";
+  case LAMPAR_ERROR_DRIVER: return "CUDA driver error";
+  case LAMPAR_ERROR_NCCL: return "NCCL error";
+  case LAMPAR_ERROR_NO_KERNEL: return "no kernel for the call";
+  case LAMPAR_ERROR_CAPTURE: return "not allowed during graph capture";
+  case LAMPAR_ERROR_TIMEOUT: return "a rank did not arrive";
+  }
+  return "unknown status";
+}

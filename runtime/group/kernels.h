@@ -1,0 +1,42 @@
+/* The kernels of a group: those of its packs for one arch and world, loaded before any of them
+ * runs. */
+#ifndef LAMPAR_KERNELS_H
+#define LAMPAR_KERNELS_H
+
+#include "cuda/driver.h"
+#include "pack/pack_read.h"
+#include "pack/select.h"
+
+typedef struct lampar_kernel {
+  const lampar_pack_record *record;
+  const void *code;
+  struct CUlib_st *library;
+  struct CUfunc_st *function;
+  uint32_t resident; /* blocks, or clusters, that this rank may have on its device at once */
+} lampar_kernel;
+
+typedef struct lampar_kernels {
+  lampar_kernel *list;
+  const lampar_variant **variants; /* of the list, for selection */
+  size_t count;
+} lampar_kernels;
+
+/* The highest arch that has kernels in the packs and runs on a device of compute capability
+ * `capability` (90 for 9.0): same major number, minor not above. `world` 0: any. 0: there is none.
+ */
+uint32_t lampar_kernels_arch(lampar_pack *const *packs, size_t pack_count, uint32_t capability,
+                             uint32_t world);
+
+/* Lists them without touching a device; of two of the same key and limit the first pack's. */
+lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const *packs,
+                                     size_t pack_count, uint32_t arch, uint32_t world);
+
+/* Loads all on the current context. The device is shared by `ranks_on_device` ranks. */
+lampar_status lampar_kernels_load(lampar_kernels *kernels, const lampar_driver *driver,
+                                  int multiprocessors, uint32_t ranks_on_device);
+void lampar_kernels_free(lampar_kernels *kernels, const lampar_driver *driver);
+
+/* How a kernel whose rows are shared by `blocks` is launched. */
+lampar_launch_attribute lampar_cluster_attribute(uint32_t blocks);
+
+#endif

@@ -1,0 +1,31 @@
+/* The kernels' own way over every link, before anybody relies on it: a few sums of known numbers
+ * with one of the group's kernels, compared byte by byte. */
+#ifndef LAMPAR_SELF_TEST_H
+#define LAMPAR_SELF_TEST_H
+
+#include "group/kernels.h"
+#include "group/launch.h"
+#include "group/workspace.h"
+
+typedef struct lampar_self_test {
+  const lampar_kernel *kernel;
+  uint64_t elements;
+  lampar_device_pointer device; /* input, output */
+  void *host;                   /* the same */
+} lampar_self_test;
+
+enum { LAMPAR_SELF_TEST_SECONDS = 10 };
+
+/* Memory, before any kernel of the group runs. */
+lampar_status lampar_self_test_open(lampar_self_test *test, const lampar_driver *driver,
+                                    const lampar_kernels *kernels);
+
+/* All ranks at once. `arguments` are the first lane's. Errors: DRIVER, TIMEOUT, with what was
+ * wrong. */
+lampar_status lampar_self_test_run(lampar_self_test *test, const lampar_driver *driver,
+                                   const lampar_arguments *arguments,
+                                   const lampar_workspace *workspace, int rank, int world,
+                                   struct CUstream_st *stream);
+void lampar_self_test_close(lampar_self_test *test, const lampar_driver *driver);
+
+#endif

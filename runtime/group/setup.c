@@ -1,0 +1,247 @@
+#include "group/setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "group/registry.h"
+#include "group/self_test.h"
+
+static lampar_status exchange(const lampar_group *group, const char *step, const void *mine,
+                              void *all, size_t bytes) {
+  return lampar_exchange_step(&group->exchange, "group set-up", step, mine, all, bytes);
+}
+
+/* What a rank says at the end of a step. */
+typedef struct step_report {
+  int32_t status;
+  char message[LAMPAR_MESSAGE_BYTES - 60];
+} step_report;
+
+/* Of the first rank that failed; OK: none did. */
+typedef struct failure {
+  lampar_status status;
+  char message[LAMPAR_MESSAGE_BYTES];
+} failure;
+
+/* Tells all ranks how the step went on each. */
+static lampar_status tell(lampar_group *group, const char *step, lampar_status own,
+                          failure *first) {
+  step_report mine = {.status = (int32_t)own}, all[LAMPAR_WORLD_MAX];
+  if (own != LAMPAR_OK) snprintf(mine.message, sizeof mine.message, "%s", lampar_last_error());
+  LAMPAR_TRY(exchange(group, step, &mine, all, sizeof mine));
+  int r = 0;
+  while (r < group->world && all[r].status == LAMPAR_OK) ++r;
+  *first = (failure){.status = LAMPAR_OK};
+  if (r == group->world) return LAMPAR_OK;
+  first->status = (lampar_status)all[r].status;
+  all[r].message[sizeof all[r].message - 1] = '\0';
+  snprintf(first->message, sizeof first->message, "rank %d, step %s: %s", r, step, all[r].message);
+  return LAMPAR_OK;
+}
+
+/* The first failure becomes the verdict, unless there is one. */
+static lampar_status vote(lampar_group *group, const char *step, lampar_status own,
+                          lampar_reason reason) {
+  failure first;
+  LAMPAR_TRY(tell(group, step, own, &first));
+  if (first.status == LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) return LAMPAR_OK;
+  group->verdict.reason = reason;
+  snprintf(group->verdict.message, sizeof group->verdict.message, "%s", first.message);
+  return LAMPAR_OK;
+}
+
+static void digest_packs(lampar_pack *const *packs, size_t pack_count,
+                         uint8_t digest[LAMPAR_DIGEST_BYTES]) {
+  lampar_digest_part parts[16];
+  for (size_t p = 0; p < pack_count; ++p)
+    parts[p] = (lampar_digest_part){packs[p]->header->digest, LAMPAR_DIGEST_BYTES};
+  lampar_digest_parts(parts, pack_count, digest);
+}
+
+lampar_status lampar_setup_exchange_facts(lampar_group *group, lampar_pack *const *packs,
+                                          size_t pack_count, bool *reuse) {
+  lampar_rank_facts mine = {0};
+  LAMPAR_TRY(lampar_facts_read(&mine, &group->driver, group->context, group->device));
+  mine.arch = lampar_kernels_arch(packs, pack_count, mine.capability, (uint32_t)group->world);
+  mine.arch_of_any_world = lampar_kernels_arch(packs, pack_count, mine.capability, 0);
+  for (size_t p = 0; p < pack_count; ++p) mine.needs_nvlink |= packs[p]->header->needs_nvlink;
+  digest_packs(packs, pack_count, mine.packs);
+  memcpy(mine.options, group->options, sizeof mine.options);
+  mine.is_disabled = lampar_variable_is_set(LAMPAR_VARIABLE_DISABLE);
+  mine.is_enabled = group->config.enable != 0;
+  mine.contains_expert_parallelism = group->config.contains_expert_parallelism != 0;
+  LAMPAR_TRY(exchange(group, "facts", &mine, group->facts, sizeof mine));
+  group->verdict = lampar_facts_decide(group->facts, group->world);
+  lampar_facts_identity(group->facts, group->world, group->identity);
+
+  lampar_peer_access access = {0}, all[LAMPAR_WORLD_MAX];
+  const lampar_status reached =
+      lampar_peer_access_query(&access, &group->driver, group->device, group->facts, group->world);
+  access.group = (uint32_t)lampar_registry_look(group);
+  LAMPAR_TRY(exchange(group, "peer access", &access, all, sizeof access));
+  *reuse = true;
+  for (int r = 0; r < group->world; ++r) {
+    *reuse = *reuse && all[r].group == LAMPAR_REGISTRY_EQUAL;
+    if (all[r].group == LAMPAR_REGISTRY_DIFFERENT)
+      return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                         "rank %d has a group for the same ranks with another config or other "
+                         "packs: use that one, or "
+                         "destroy it first",
+                         r);
+  }
+  LAMPAR_TRY(vote(group, "peer access", reached, LAMPAR_REASON_SETUP_FAILED));
+  if (group->verdict.reason == LAMPAR_REASON_NONE)
+    group->verdict = lampar_peer_access_decide(all, group->facts, group->world);
+  return LAMPAR_OK;
+}
+
+static lampar_status load_kernels(lampar_group *group, lampar_kernels *kernels,
+                                  uint32_t ranks_on_device) {
+  int multiprocessors;
+  LAMPAR_TRY(lampar_driver_check(&group->driver,
+                                 group->driver.device_attribute(&multiprocessors,
+                                                                LAMPAR_DEVICE_MULTIPROCESSOR_COUNT,
+                                                                group->device),
+                                 "cuDeviceGetAttribute"));
+  return lampar_kernels_load(kernels, &group->driver, multiprocessors, ranks_on_device);
+}
+
+static lampar_candidates candidates_of(const lampar_kernels *kernels, uint64_t mailboxes) {
+  return (lampar_candidates){
+      .variants = kernels->variants, .count = kernels->count, .mailboxes = mailboxes};
+}
+
+static lampar_status load_epilogue_only(lampar_group *group, lampar_pack *const *packs,
+                                        size_t pack_count) {
+  const uint32_t arch =
+      lampar_kernels_arch(packs, pack_count, group->facts[group->rank].capability, 1);
+  LAMPAR_TRY(lampar_kernels_collect(&group->epilogue_only, packs, pack_count, arch, 1));
+  LAMPAR_TRY(load_kernels(group, &group->epilogue_only, 1)); /* they wait for nobody */
+  group->epilogue_only_candidates = candidates_of(&group->epilogue_only, 0);
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_setup_alone(lampar_group *group, lampar_pack *const *packs,
+                                 size_t pack_count) {
+  failure first;
+  const lampar_status own = load_epilogue_only(group, packs, pack_count);
+  LAMPAR_TRY(tell(group, "epilogues after NCCL", own, &first));
+  if (first.status == LAMPAR_OK) return LAMPAR_OK;
+  return lampar_fail(first.status, "%s", first.message);
+}
+
+/* Mailboxes for the largest call of any kernel, within the config's limits. */
+static uint64_t mailboxes_needed(const lampar_group *group) {
+  uint64_t most = 0;
+  for (size_t i = 0; i < group->kernels.count; ++i) {
+    const lampar_variant *v = group->kernels.variants[i];
+    uint64_t mailboxes = lampar_variant_max_mailboxes(v);
+    if (v->hidden > 0 && group->config.max_rows > 0 && group->config.max_rows < v->max_rows)
+      mailboxes = lampar_variant_mailboxes(v, group->config.max_rows, v->hidden);
+    if (mailboxes > most) most = mailboxes;
+  }
+  const uint64_t limit = group->config.workspace_limit;
+  const uint64_t each = group->config.lanes * lampar_workspace_bytes(1, (uint32_t)group->world);
+  if (limit > 0 && most > limit / each) most = limit / each;
+  return most;
+}
+
+static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
+                             lampar_self_test *test, lampar_workspace_address *address) {
+  const uint32_t arch = group->facts[group->rank].arch;
+  LAMPAR_TRY(
+      lampar_kernels_collect(&group->kernels, packs, pack_count, arch, (uint32_t)group->world));
+  LAMPAR_TRY(load_kernels(group, &group->kernels,
+                          lampar_facts_sharers(group->facts, group->world, group->rank)));
+  LAMPAR_TRY(lampar_self_test_open(test, &group->driver, &group->kernels));
+  const uint64_t mailboxes = mailboxes_needed(group);
+  if (mailboxes < lampar_variant_mailboxes(&test->kernel->record->variant, 1, test->elements))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "config.workspace_limit of %llu bytes is too small: the packs ask for more",
+                       (unsigned long long)group->config.workspace_limit);
+  lampar_workspace_plan(&group->workspace, mailboxes, (uint32_t)group->world, group->config.lanes);
+  LAMPAR_TRY(lampar_workspace_open(&group->workspace, &group->driver, group->stream));
+  for (uint32_t i = 0; i < group->config.lanes; ++i)
+    LAMPAR_TRY(lampar_lane_open(&group->lanes[i], &group->driver));
+  return lampar_peers_address(address, &group->driver, &group->workspace, group->facts,
+                              group->world, group->rank);
+}
+
+static void fill_arguments(lampar_group *group) {
+  for (uint32_t lane = 0; lane < group->config.lanes; ++lane) {
+    lampar_arguments *a = &group->arguments[lane];
+    const uint64_t offset = lane * group->workspace.lane_bytes;
+    a->rank = (uint32_t)group->rank;
+    a->watchdog_ns = UINT64_MAX; /* each kernel's own bound comes with the call */
+    a->epoch = (uint32_t *)(uintptr_t)lampar_workspace_epochs(&group->workspace, lane);
+    a->faulted = (uint32_t *)(uintptr_t)lampar_workspace_flag(&group->workspace);
+    a->fault = (lampar_fault_record *)(uintptr_t)group->workspace.fault_device;
+    a->own = (void *)(uintptr_t)(group->peers.base[group->rank] + offset);
+    for (int r = 0; r < group->world; ++r) a->tail[r] = group->peers.base[r] + offset;
+  }
+}
+
+lampar_status lampar_setup_enable_kernels(lampar_group *group, lampar_pack *const *packs,
+                                          size_t pack_count) {
+  lampar_self_test test = {0};
+  lampar_workspace_address mine = {0}, all[LAMPAR_WORLD_MAX];
+  group->lanes = calloc(group->config.lanes, sizeof *group->lanes);
+  group->arguments = calloc(group->config.lanes, sizeof *group->arguments);
+
+  lampar_status own = group->lanes != NULL && group->arguments != NULL
+                          ? prepare(group, packs, pack_count, &test, &mine)
+                          : lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
+  lampar_status result = vote(group, "workspace", own, LAMPAR_REASON_SETUP_FAILED);
+  if (result != LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) goto out;
+
+  result = exchange(group, "addresses", &mine, all, sizeof mine);
+  if (result != LAMPAR_OK) goto out;
+  group->is_exposed = true;
+  own = lampar_peers_open(&group->peers, &group->driver, all, group->facts, group->world,
+                          group->rank);
+  result = vote(group, "peers", own, LAMPAR_REASON_SETUP_FAILED);
+  if (result != LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) goto out;
+
+  fill_arguments(group);
+  own = lampar_self_test_run(&test, &group->driver, &group->arguments[0], &group->workspace,
+                             group->rank, group->world, group->stream);
+  result = vote(group, "self-test", own, LAMPAR_REASON_SELF_TEST);
+
+out:
+  lampar_self_test_close(&test, &group->driver);
+  group->candidates = candidates_of(&group->kernels, group->workspace.mailboxes);
+  return result;
+}
+
+lampar_status lampar_setup_disable_kernels(lampar_group *group) {
+  lampar_status status = LAMPAR_OK;
+  for (uint32_t i = 0; group->lanes != NULL && i < group->config.lanes; ++i) {
+    const lampar_status closed = lampar_lane_close(&group->lanes[i], &group->driver);
+    if (closed != LAMPAR_OK) status = closed;
+  }
+  lampar_peers_close(&group->peers, &group->driver);
+  bool is_alone = true;
+  if (group->is_exposed) {
+    /* After a fault a rank is missing: it may not come here either. */
+    if (lampar_workspace_is_faulted(&group->workspace)) group->nccl_exchange.deadline_s = 10;
+    char mine = 0, all[LAMPAR_WORLD_MAX];
+    is_alone = exchange(group, "destroy", &mine, all, sizeof mine) == LAMPAR_OK;
+  }
+  if (is_alone) lampar_workspace_close(&group->workspace, &group->driver);
+  else
+    lampar_log(
+        &group->logger, LAMPAR_LOG_WARN,
+        "%s: %llu bytes of workspace stay allocated, since that rank may still store into them",
+        lampar_last_error(), (unsigned long long)group->workspace.bytes);
+  lampar_kernels_free(&group->kernels, &group->driver);
+  group->candidates = (lampar_candidates){0};
+  free(group->lanes);
+  free(group->arguments);
+  group->lanes = NULL;
+  group->arguments = NULL;
+  group->is_exposed = false;
+  return status;
+}

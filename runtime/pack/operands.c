@@ -1,0 +1,104 @@
+#include "pack/operands.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "pack/dtype.h"
+
+/* Bits of an element in memory. */
+static uint64_t bits_of(uint32_t dtype) {
+  return dtype == LAMPAR_F4E2M1X2 ? 4 : 8 * lampar_dtype_bytes(dtype);
+}
+
+static lampar_status check_given(const lampar_variant *variant, const lampar_call *call) {
+  for (uint32_t i = 0; i < call->operand_count; ++i) {
+    const char *name = call->operands[i].name;
+    if (name == NULL || lampar_variant_operand(variant, name) < 0)
+      return lampar_fail(LAMPAR_ERROR_ARGUMENT, "epilogue %s has no operand \"%s\"",
+                         variant->epilogue, name != NULL ? name : "NULL");
+    for (uint32_t j = 0; j < i; ++j)
+      if (strcmp(call->operands[j].name, name) == 0)
+        return lampar_fail(LAMPAR_ERROR_ARGUMENT, "operand \"%s\" is given twice", name);
+  }
+  return LAMPAR_OK;
+}
+
+static const lampar_operand *find_given(const lampar_call *call, const char *name) {
+  for (uint32_t i = 0; i < call->operand_count; ++i)
+    if (strcmp(call->operands[i].name, name) == 0) return &call->operands[i];
+  return NULL;
+}
+
+static lampar_status check_operand(const lampar_variant *variant,
+                                   const lampar_operand_info *declared,
+                                   const lampar_operand *given) {
+  if (given == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "epilogue %s needs operand \"%s\"", variant->epilogue,
+                       declared->name);
+  if ((uint32_t)given->dtype != declared->dtype)
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "operand \"%s\" is %s, epilogue %s takes it as %s: it is never reinterpreted",
+        declared->name, lampar_dtype_name(given->dtype), variant->epilogue,
+        lampar_dtype_name(declared->dtype));
+  if (declared->granularity == LAMPAR_GRANULARITY_CALL) return LAMPAR_OK;
+  if (given->data == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "operand \"%s\": data is NULL", declared->name);
+  if ((uintptr_t)given->data % lampar_dtype_bytes(declared->dtype) != 0)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "operand \"%s\" is not aligned to its %zu-byte elements", declared->name,
+                       lampar_dtype_bytes(declared->dtype));
+  if (declared->granularity == LAMPAR_GRANULARITY_ELEMENT && given->stride > 0 &&
+      given->stride < variant->hidden)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "operand \"%s\": stride %llu is less than a row of %u elements",
+                       declared->name, (unsigned long long)given->stride, variant->hidden);
+  if (declared->dtype == LAMPAR_F4E2M1X2 && given->stride % 2 != 0)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "operand \"%s\": stride %llu is odd, two elements are a byte",
+                       declared->name, (unsigned long long)given->stride);
+  return LAMPAR_OK;
+}
+
+/* Whether all vectors of the operand can be moved whole. */
+static bool is_aligned(const lampar_variant *variant, const lampar_operand_info *declared,
+                       const void *data, uint64_t stride) {
+  if (declared->granularity != LAMPAR_GRANULARITY_ELEMENT &&
+      declared->granularity != LAMPAR_GRANULARITY_COLUMN)
+    return true;
+  const uint64_t elements = LAMPAR_VECTOR_BYTES / lampar_dtype_bytes(variant->dtype);
+  uint64_t bytes = elements * bits_of(declared->dtype) / 8;
+  if (bytes > LAMPAR_VECTOR_BYTES) bytes = LAMPAR_VECTOR_BYTES;
+  const bool rows = declared->granularity == LAMPAR_GRANULARITY_COLUMN ||
+                    stride * bits_of(declared->dtype) / 8 % bytes == 0;
+  return (uintptr_t)data % bytes == 0 && rows;
+}
+
+lampar_status lampar_operands_fill_from_call(const lampar_variant *variant, const lampar_call *call,
+                                             uint64_t *tail, uint32_t *is_vectorized) {
+  LAMPAR_TRY(check_given(variant, call));
+  for (uint32_t i = 0; i < variant->operand_count; ++i) {
+    const lampar_operand_info *declared = &variant->operands[i];
+    const lampar_operand *given = find_given(call, declared->name);
+    LAMPAR_TRY(check_operand(variant, declared, given));
+    uint64_t stride = given->stride;
+    if (stride == 0 && declared->granularity == LAMPAR_GRANULARITY_ELEMENT)
+      stride = variant->hidden;
+    if (declared->granularity == LAMPAR_GRANULARITY_CALL)
+      memcpy(&tail[2 * i], &given->value, sizeof given->value);
+    else tail[2 * i] = (uint64_t)(uintptr_t)given->data;
+    tail[2 * i + 1] = stride;
+    if (!is_aligned(variant, declared, given->data, stride)) *is_vectorized = 0;
+  }
+  return LAMPAR_OK;
+}
+
+bool lampar_operands_hold_result(const lampar_variant *variant) {
+  for (uint32_t i = 0; i < variant->operand_count; ++i) {
+    const lampar_operand_info *operand = &variant->operands[i];
+    if (operand->output && operand->granularity == LAMPAR_GRANULARITY_ELEMENT &&
+        !lampar_dtype_has_kernels(operand->dtype))
+      return true;
+  }
+  return false;
+}

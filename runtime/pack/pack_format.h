@@ -1,0 +1,41 @@
+/* The bytes of a pack: header, records sorted by key, cubins. Little endian, fixed sizes, read in
+ * place. Anything that changes here changes LAMPAR_PACK_FORMAT. */
+#ifndef LAMPAR_PACK_FORMAT_H
+#define LAMPAR_PACK_FORMAT_H
+
+#include <stdint.h>
+
+#include "pack/variant.h"
+
+#define LAMPAR_PACK_MAGIC "LAMPARPK"
+enum { LAMPAR_PACK_FORMAT = 1, LAMPAR_PACK_ALIGNMENT = 64, LAMPAR_PACK_RECORDS_MAX = 4096 };
+
+typedef struct lampar_pack_header {
+  char magic[8];
+  uint32_t format;
+  uint32_t header_bytes;
+  uint32_t record_bytes;
+  uint32_t record_count;
+  uint64_t file_bytes;
+  uint8_t digest[16];    /* XXH3-128 of the whole file with these 16 bytes as zeros */
+  uint32_t needs_nvlink; /* topology.link = "nvlink" */
+  uint32_t reserved;
+  char name[64];    /* of the spec */
+  char version[32]; /* of the lampar that wrote it */
+} lampar_pack_header;
+
+typedef struct lampar_pack_record {
+  lampar_variant variant;
+  char name[LAMPAR_NAME_BYTES];
+  uint64_t code_offset; /* from the start of the file; aligned to LAMPAR_PACK_ALIGNMENT */
+  uint64_t code_bytes;
+  uint32_t registers;
+  uint32_t shared_bytes;
+  uint32_t spill_bytes;
+  uint32_t reserved;
+} lampar_pack_record;
+
+_Static_assert(sizeof(lampar_pack_header) == 152, "the header is part of the format");
+_Static_assert(sizeof(lampar_pack_record) == 864, "the record is part of the format");
+
+#endif

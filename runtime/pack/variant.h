@@ -1,0 +1,82 @@
+/* One specialised kernel: what a call must match, and how the kernel is built and launched. The
+ * plan makes variants, everything behind it reads them. Shared with the generator. */
+#ifndef LAMPAR_VARIANT_H
+#define LAMPAR_VARIANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lampar/lampar.h"
+
+enum {
+  LAMPAR_MAILBOX_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
+  LAMPAR_VECTOR_BYTES = 16,
+  LAMPAR_WORLD_MAX = 16,
+  LAMPAR_NAME_BYTES = 192,
+};
+
+/* Where a kernel allows the next one to start, when a group asks for programmatic launch. */
+enum lampar_trigger { LAMPAR_TRIGGER_OFF = 0, LAMPAR_TRIGGER_EARLY = 1, LAMPAR_TRIGGER_EXIT = 2 };
+
+/* How the ranks' vectors come together. */
+enum lampar_algorithm {
+  LAMPAR_EPILOGUE_ONLY = 0, /* world 1: no exchange, only the epilogue */
+  LAMPAR_ONESHOT = 1,       /* everybody pushes to everybody */
+  LAMPAR_TWOSHOT = 2,       /* everybody pushes to an owner, the owner to everybody */
+};
+
+enum { LAMPAR_EPILOGUE_BYTES = 96, LAMPAR_OPERANDS_MAX = 12 };
+
+typedef struct lampar_variant {
+  uint32_t arch;
+  uint32_t algorithm; /* enum lampar_algorithm */
+  uint32_t world;
+  uint32_t dtype;            /* lampar_dtype: bf16, f16 or f32 */
+  uint32_t hidden;           /* elements of a row; 0: flat */
+  uint32_t max_rows;         /* most rows of a call; 0: flat */
+  uint64_t max_bytes;        /* most bytes of a call */
+  uint32_t persistent;       /* 1: serves mailboxes, or rows, until none is left; 0: at most one */
+  uint32_t rounding;         /* lampar_rounding */
+  uint32_t threads;          /* of a block, a multiple of 32 */
+  uint32_t cluster;          /* blocks that share a row; 1 without an epilogue that reduces rows */
+  uint32_t vectors_per_warp; /* mailboxes of a row that one warp serves, one after the other */
+  uint32_t trigger;          /* enum lampar_trigger */
+  uint32_t watchdog_ms;      /* bound of a wait; 0: none */
+  uint32_t operand_count;
+  char epilogue[LAMPAR_EPILOGUE_BYTES]; /* "residual+rmsnorm"; "": plain */
+  lampar_operand_info operands[LAMPAR_OPERANDS_MAX];
+} lampar_variant;
+
+/* False for values that no plan makes; what files say is checked with it. */
+bool lampar_variant_is_valid(const lampar_variant *variant);
+
+/* Index of the operand of that name; -1: it has none. */
+int lampar_variant_operand(const lampar_variant *variant, const char *name);
+
+/* Order of a pack: key first (arch, world, dtype, epilogue, rounding, hidden), then the limit,
+ * single-pass before persistent. The kernels of a call are neighbours, whatever their algorithms.
+ */
+int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b);
+
+/* "ar_oneshot_w2_bf16_h7168_sm_90", "ar_twoshot_w8_residual_rmsnorm_bf16_h7168_sm_90",
+ * "ep_residual_rmsnorm_bf16_h7168_sm_90" of world 1; "_fp32" before the dtype for that rounding. A
+ * kernel with a limit of its own adds it: "..._r64" rows, or "..._b131072" bytes of a flat one.
+ * Also the kernel's symbol. */
+void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BYTES]);
+
+/* Warp-wide vectors of a row, which are its mailboxes; 0: flat. */
+uint64_t lampar_variant_row_mailboxes(const lampar_variant *variant);
+
+/* Mailboxes that a call of rows x hidden elements uses in this variant: one for each warp-wide
+ * vector, two in two-shot (to the owner and back), none for world 1. */
+uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, uint64_t hidden);
+
+/* Mailboxes of the largest call it takes. */
+uint64_t lampar_variant_max_mailboxes(const lampar_variant *variant);
+
+/* Bytes of workspace on each rank for that many mailboxes: two halves of a slot for every source,
+ * and one epoch. */
+uint64_t lampar_workspace_bytes(uint64_t mailboxes, uint32_t world);
+
+#endif
