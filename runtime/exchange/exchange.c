@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/sized.h"
 #include "pack/variant.h"
 
 enum { WARN_AFTER_MS = 30000, POLL_NS = 20000 };
@@ -139,16 +140,18 @@ lampar_status lampar_channel_over_nccl(lampar_channel *channel, const char *acti
 /* ---- both ---- */
 
 lampar_status lampar_channel_over_exchange(lampar_channel *channel, const char *activity,
-                                           const lampar_exchange *exchange) {
-  *channel = (lampar_channel){.activity = activity,
-                              .rank = exchange->rank,
-                              .world = exchange->world,
-                              .exchange = *exchange};
-  if (exchange->world >= 1 && exchange->world <= LAMPAR_WORLD_MAX && exchange->rank >= 0 &&
-      exchange->rank < exchange->world)
-    return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_ARGUMENT, "exchange: rank %d of %d ranks (1 to %d)",
-                     exchange->rank, exchange->world, LAMPAR_WORLD_MAX);
+                                           const lampar_exchange *given, const char *what) {
+  lampar_exchange exchange = LAMPAR_EXCHANGE_INIT;
+  LAMPAR_TRY(lampar_sized_read(&exchange, sizeof exchange, given, what));
+  if (exchange.all_gather == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: all_gather is NULL", what);
+  if (exchange.world < 1 || exchange.world > LAMPAR_WORLD_MAX || exchange.rank < 0 ||
+      exchange.rank >= exchange.world)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: rank %d of %d; a group has 1 to %d ranks", what,
+                       exchange.rank, exchange.world, LAMPAR_WORLD_MAX);
+  *channel = (lampar_channel){
+      .activity = activity, .rank = exchange.rank, .world = exchange.world, .exchange = exchange};
+  return LAMPAR_OK;
 }
 
 void lampar_channel_close(lampar_channel *channel) {

@@ -31,9 +31,9 @@ typedef struct lampar_channel {
   uint32_t timeout_ms;
 } lampar_channel;
 
-/* Over the caller's exchange. Errors: ARGUMENT. */
+/* Over a checked copy of the caller's exchange, which messages call `what`. Errors: ARGUMENT. */
 lampar_status lampar_channel_over_exchange(lampar_channel *channel, const char *activity,
-                                           const lampar_exchange *exchange);
+                                           const lampar_exchange *given, const char *what);
 
 /* Over an NCCL communicator, on a stream and in the context that belong to it. The calling thread
  * needs no context of its own, and may be capturing a stream: a rank that has failed for such a

@@ -11,18 +11,6 @@
 #include "group/setup.h"
 #include "pack/arch.h"
 
-/* Without a way to the other ranks, an error stays on this rank. */
-static lampar_status check_exchange(struct ncclComm *comm, const lampar_group_config *config) {
-  const lampar_exchange *exchange = &config->exchange;
-  if (comm == NULL && exchange->all_gather == NULL)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "lampar_group_create needs an NCCL communicator or config.exchange");
-  if (exchange->all_gather != NULL && (exchange->rank < 0 || exchange->rank >= exchange->world))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "config.exchange: rank %d of %d", exchange->rank,
-                       exchange->world);
-  return LAMPAR_OK;
-}
-
 static lampar_status check_arguments(lampar_pack *const *packs, size_t pack_count,
                                      const lampar_group_config *config) {
   if (pack_count > LAMPAR_PACKS_MAX || (pack_count > 0 && packs == NULL))
@@ -40,8 +28,9 @@ static lampar_status check_arguments(lampar_pack *const *packs, size_t pack_coun
 static lampar_status open_channel(lampar_group *group) {
   static const char activity[] = "group set-up";
   const lampar_group_config *config = &group->config;
-  if (config->exchange.all_gather != NULL) {
-    LAMPAR_TRY(lampar_channel_over_exchange(&group->channel, activity, &config->exchange));
+  if (config->exchange != NULL) {
+    LAMPAR_TRY(lampar_channel_over_exchange(&group->channel, activity, config->exchange,
+                                            "config.exchange"));
   } else {
     const uint32_t timeout_ms =
         config->setup_timeout_ms > 0 ? config->setup_timeout_ms : LAMPAR_EXCHANGE_TIMEOUT_MS;
@@ -50,6 +39,7 @@ static lampar_status open_channel(lampar_group *group) {
     LAMPAR_TRY(lampar_channel_over_nccl(&group->channel, activity, &group->driver, &group->nccl,
                                         &group->logger, group->comm, timeout_ms));
   }
+  group->config.exchange = NULL; /* copied; the caller's may go away */
   group->rank = group->channel.rank;
   group->world = group->channel.world;
   group->logger.rank = group->rank;
@@ -188,7 +178,9 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
   LAMPAR_TRY(lampar_sized_read(&own_config, sizeof own_config, config, "lampar_group_config"));
   if (own_config.lanes == 0) own_config.lanes = 1;
   if (lampar_variable_is_set(LAMPAR_VARIABLE_STRICT)) own_config.strict = 1;
-  LAMPAR_TRY(check_exchange(comm, &own_config));
+  if (comm == NULL && own_config.exchange == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "lampar_group_create needs an NCCL communicator or config.exchange");
 
   lampar_group spare = {0}; /* a rank without memory still has to tell the others */
   lampar_group *const allocated = calloc(1, sizeof *allocated);
