@@ -430,8 +430,8 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
       "PACK|SPEC.lua",
       "Runs the kernels of a pack with random data and compares every bit of their results with a "
       "reference computed on the host: the exact sum, which is checked against a float64 sum, and "
-      "for fused kernels the result of their stages. Of a spec, it runs the kernels that a server "
-      "would compile at start-up. The ranks are threads; several may share a GPU.",
+      "for fused kernels the result of their stages. Given a spec, it runs the kernels that a "
+      "server would compile at start-up. The ranks are threads; several may share a GPU.",
       NULL,
       NULL,
       NULL};

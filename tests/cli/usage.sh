@@ -27,4 +27,4 @@ write_small_spec small.lua
 status=0
 "$LAMPAR" plan small.lua > /dev/full 2> err || status=$?
 same 'status of a full disk' 2 "$status"
-grep -q '^lampar plan: standard output cannot be written' err || fail "$(cat err)"
+grep -q '^lampar plan: cannot write to standard output' err || fail "$(cat err)"
