@@ -32,6 +32,8 @@ const char *lampar_status_string(lampar_status status) {
   case LAMPAR_ERROR_NO_KERNEL: return "no kernel for the call";
   case LAMPAR_ERROR_CAPTURE: return "not allowed during graph capture";
   case LAMPAR_ERROR_TIMEOUT: return "a rank did not arrive";
+  case LAMPAR_ERROR_CANCELLED: return "stopped by the caller";
+  case LAMPAR_ERROR_MISMATCH: return "wrong result";
   }
   return "unknown status";
 }

@@ -196,7 +196,7 @@ static lampar_status run(bench *b) {
   LAMPAR_TRY(lampar_epilogue_trials_create(b->packs.ranks, image_bytes(b), &b->trials));
   LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, open_timer, b));
   for (int p = 0; p < b->packs.count; ++p)
-    for (int programmatic = 0; programmatic < LAUNCHES; ++programmatic)
+    for (int programmatic = 0; programmatic < bench_packs_launches(&b->packs); ++programmatic)
       LAMPAR_TRY(time_pack(b, p, programmatic));
   print_table(b);
   return LAMPAR_OK;

@@ -1,7 +1,7 @@
-/* Microseconds of one all-reduce on two GPUs: NCCL, and the kernels of one or several packs,
- * without and with programmatic launch. A CUDA graph of dependent calls is replayed without a
- * pause; the figure is the median over the replays of the slower rank. Then the host's nanoseconds
- * of one eager call. */
+/* Microseconds of one all-reduce on two GPUs, or on one that two ranks share: NCCL, and the kernels
+ * of one or several packs, without and with programmatic launch. A CUDA graph of dependent calls is
+ * replayed without a pause; the figure is the median over the replays of the slower rank. Then the
+ * host's nanoseconds of one eager call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +232,8 @@ static lampar_status time_pack(bench *b, int pack, int programmatic) {
 
 static lampar_status time_nccl(bench *b) {
   int version = 0;
+  LAMPAR_TRY(lampar_nccl_open(&b->nccl));
+  LAMPAR_TRY(lampar_ranks_connect(b->packs.ranks, NULL));
   LAMPAR_TRY(lampar_nccl_check(&b->nccl, b->nccl.version(&version), "ncclGetVersion"));
   fprintf(stderr, "NCCL %d, %s\n", version, b->nccl.library.path);
   for (int i = 0; i < b->shape_count; ++i)
@@ -252,6 +254,7 @@ static void print_table(const bench *b) {
       const double plain = b->us[i][p][0], programmatic = b->us[i][p][1];
       const double best = programmatic < plain ? programmatic : plain;
       if (b->kernel[i][p][0] == '\0') printf("  %9s %9s %6s", "-", "-", "-");
+      else if (b->packs.is_shared) printf("  %9.2f %9s %6s", plain, "-", "-");
       else printf("  %9.2f %9.2f %6.3f", plain, programmatic, best / b->nccl_us[i]);
     }
     for (int p = 0; p < b->packs.count; ++p)
@@ -299,7 +302,7 @@ static lampar_status choose_shapes(bench *b) {
   return LAMPAR_OK;
 }
 
-static lampar_status open_station(lampar_rank *rank, void *user) {
+static lampar_status open_buffers(lampar_rank *rank, void *user) {
   bench *b = user;
   rank_buffers *here = &b->rank_buffers[rank->rank];
   for (int i = 0; i < 2; ++i)
@@ -308,7 +311,7 @@ static lampar_status open_station(lampar_rank *rank, void *user) {
   return graph_timer_open(&here->timer, rank, b->packs.replays);
 }
 
-static lampar_status close_station(lampar_rank *rank, void *user) {
+static lampar_status close_buffers(lampar_rank *rank, void *user) {
   rank_buffers *here = &((bench *)user)->rank_buffers[rank->rank];
   for (int i = 0; i < 2; ++i)
     if (here->buffer[i] != 0) rank->driver->memory_free(here->buffer[i]);
@@ -318,12 +321,10 @@ static lampar_status close_station(lampar_rank *rank, void *user) {
 
 static lampar_status run(bench *b) {
   LAMPAR_TRY(choose_shapes(b));
-  LAMPAR_TRY(lampar_nccl_open(&b->nccl));
-  LAMPAR_TRY(lampar_ranks_connect(b->packs.ranks, NULL));
-  LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, open_station, b));
-  LAMPAR_TRY(time_nccl(b));
+  LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, open_buffers, b));
+  if (!b->packs.is_shared) LAMPAR_TRY(time_nccl(b));
   for (int p = 0; p < b->packs.count; ++p)
-    for (int programmatic = 0; programmatic < LAUNCHES; ++programmatic)
+    for (int programmatic = 0; programmatic < bench_packs_launches(&b->packs); ++programmatic)
       LAMPAR_TRY(time_pack(b, p, programmatic));
   print_table(b);
   return LAMPAR_OK;
@@ -369,7 +370,7 @@ int main(int argc, char **argv) {
   if (status == LAMPAR_OK) status = run(b);
   if (status != LAMPAR_OK) fprintf(stderr, "latency: %s\n", lampar_last_error());
   lampar_ranks_close_group(b->packs.ranks);
-  lampar_ranks_run(b->packs.ranks, close_station, b);
+  lampar_ranks_run(b->packs.ranks, close_buffers, b);
   bench_packs_close(&b->packs);
   free(b);
   return status == LAMPAR_OK ? 0 : 1;

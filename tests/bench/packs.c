@@ -38,8 +38,10 @@ const struct argp bench_packs_argp = {options, parse, "PACK...", NULL, NULL, NUL
 lampar_status bench_packs_open(bench_packs *packs, const char **skipped) {
   *skipped = NULL;
   if (lampar_ranks_create(0, WORLD, 0, &packs->ranks) != LAMPAR_OK) *skipped = lampar_last_error();
-  else if (lampar_ranks_gpu_count(packs->ranks) < WORLD) *skipped = "two GPUs are needed";
   if (*skipped != NULL) return LAMPAR_OK;
+  packs->is_shared = lampar_ranks_gpu_count(packs->ranks) < WORLD;
+  if (packs->is_shared)
+    printf("one GPU for both ranks: no link between them, no NCCL, no programmatic launch\n");
   LAMPAR_TRY(lampar_ranks_set_world(packs->ranks, WORLD));
   for (int p = 0; p < packs->count; ++p)
     LAMPAR_TRY(lampar_pack_open(packs->path[p], &packs->pack[p]));
@@ -49,6 +51,10 @@ lampar_status bench_packs_open(bench_packs *packs, const char **skipped) {
 void bench_packs_close(bench_packs *packs) {
   lampar_ranks_destroy(packs->ranks);
   for (int p = 0; p < packs->count; ++p) lampar_pack_close(packs->pack[p]);
+}
+
+int bench_packs_launches(const bench_packs *packs) {
+  return packs->is_shared ? 1 : LAUNCHES;
 }
 
 lampar_status bench_packs_open_group(bench_packs *packs, int pack, int programmatic) {

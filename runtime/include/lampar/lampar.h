@@ -28,18 +28,20 @@ extern "C" {
 struct CUstream_st; /* CUstream, cudaStream_t */
 struct ncclComm;    /* ncclComm_t */
 
-/* Values are fixed for ever; new ones are appended. */
+/* Values are stable within a minor version; new ones are appended. */
 typedef enum lampar_status {
   LAMPAR_OK = 0,
-  LAMPAR_ERROR_ARGUMENT = 1,  /* the caller's mistake: a value, a size, an order of calls */
-  LAMPAR_ERROR_SYSTEM = 2,    /* memory, files, threads */
-  LAMPAR_ERROR_PACK = 3,      /* a pack that is damaged or is not a pack */
-  LAMPAR_ERROR_VERSION = 4,   /* a pack of a format that this library does not read */
-  LAMPAR_ERROR_DRIVER = 5,    /* no CUDA driver, or it returned an error */
-  LAMPAR_ERROR_NCCL = 6,      /* no NCCL, or it returned an error */
-  LAMPAR_ERROR_NO_KERNEL = 7, /* strict, or no NCCL to fall back to: a call that no kernel takes */
-  LAMPAR_ERROR_CAPTURE = 8,   /* not allowed while a stream is being captured */
-  LAMPAR_ERROR_TIMEOUT = 9,   /* a rank did not arrive within the group's bound */
+  LAMPAR_ERROR_ARGUMENT = 1,   /* the caller's mistake: a value, a size, an order of calls */
+  LAMPAR_ERROR_SYSTEM = 2,     /* memory, files, threads */
+  LAMPAR_ERROR_PACK = 3,       /* a pack that is damaged or is not a pack */
+  LAMPAR_ERROR_VERSION = 4,    /* a pack of a format that this library does not read */
+  LAMPAR_ERROR_DRIVER = 5,     /* no CUDA driver, or it returned an error */
+  LAMPAR_ERROR_NCCL = 6,       /* no NCCL, or it returned an error */
+  LAMPAR_ERROR_NO_KERNEL = 7,  /* strict, or no NCCL to fall back to: a call that no kernel takes */
+  LAMPAR_ERROR_CAPTURE = 8,    /* not allowed while a stream is being captured */
+  LAMPAR_ERROR_TIMEOUT = 9,    /* a rank did not arrive in time */
+  LAMPAR_ERROR_CANCELLED = 10, /* the caller's own function asked to stop */
+  LAMPAR_ERROR_MISMATCH = 11,  /* a result differs from the one that was computed on the host */
 } lampar_status;
 
 /* Element types, with NCCL's names. Kernels exist for the first three; all others go to NCCL. */
@@ -93,27 +95,24 @@ typedef enum lampar_path {
 /* Why a call, or a whole group, goes to NCCL. A closed list; lampar_reason_string gives a message.
  */
 typedef enum lampar_reason {
-  LAMPAR_REASON_NONE = 0,                 /* it does not: a kernel takes it */
-  LAMPAR_REASON_DISABLED = 1,             /* LAMPAR_DISABLE is set on some rank */
-  LAMPAR_REASON_NOT_ENABLED = 2,          /* the group's config did not opt in */
-  LAMPAR_REASON_EXPERT_PARALLELISM = 3,   /* the group contains expert parallelism */
-  LAMPAR_REASON_RANKS_DISAGREE = 4,       /* packs, options or versions differ between ranks */
-  LAMPAR_REASON_SEVERAL_NODES = 5,        /* the ranks are on more than one host */
-  LAMPAR_REASON_NO_PEER_ACCESS = 6,       /* some pair of GPUs cannot reach each other's memory */
-  LAMPAR_REASON_NO_NVLINK = 7,            /* the pack asks for NVLink and some pair has none */
-  LAMPAR_REASON_SELF_TEST = 8,            /* the kernels gave a wrong sum, or none, at set-up */
-  LAMPAR_REASON_ARCH = 9,                 /* no pack has kernels for this GPU */
-  LAMPAR_REASON_WORLD = 10,               /* no pack has kernels for this many ranks */
-  LAMPAR_REASON_DTYPE = 11,               /* no kernel for the element type */
-  LAMPAR_REASON_OP = 12,                  /* no kernel for the reduction */
-  LAMPAR_REASON_EPILOGUE = 13,            /* no kernel for the epilogue */
-  LAMPAR_REASON_HIDDEN = 14,              /* no kernel for the row length, and no flat one either */
-  LAMPAR_REASON_LAYOUT = 15,              /* tensor rank or stride */
-  LAMPAR_REASON_ROWS = 16,                /* more rows than the pack's kernels take */
-  LAMPAR_REASON_BYTES = 17,               /* more bytes than the workspace holds */
-  LAMPAR_REASON_CROSSOVER = 18,           /* from here on NCCL was measured to be faster */
-  LAMPAR_REASON_CAPTURE_TWO_STREAMS = 19, /* two streams of one capture use one lane */
-  LAMPAR_REASON_SETUP_FAILED = 20,        /* set-up failed on some rank; the report says which */
+  LAMPAR_REASON_NONE = 0,               /* it does not: a kernel takes it */
+  LAMPAR_REASON_DISABLED = 1,           /* LAMPAR_DISABLE is set on some rank */
+  LAMPAR_REASON_NOT_ENABLED = 2,        /* the group's config did not opt in */
+  LAMPAR_REASON_EXPERT_PARALLELISM = 3, /* the group contains expert parallelism */
+  LAMPAR_REASON_RANKS_DISAGREE = 4,     /* packs, options or versions differ between ranks */
+  LAMPAR_REASON_SEVERAL_NODES = 5,      /* the ranks are on more than one host */
+  LAMPAR_REASON_NO_PEER_ACCESS = 6,     /* some pair of GPUs cannot reach each other's memory */
+  LAMPAR_REASON_NO_NVLINK = 7,          /* the pack asks for NVLink and some pair has none */
+  LAMPAR_REASON_SELF_TEST = 8,          /* the kernels gave a wrong sum, or none, at set-up */
+  LAMPAR_REASON_ARCH = 9,               /* no pack has kernels for this GPU */
+  LAMPAR_REASON_WORLD = 10,             /* no pack has kernels for this many ranks */
+  LAMPAR_REASON_DTYPE = 11,             /* no kernel for the element type */
+  LAMPAR_REASON_OP = 12,                /* no kernel for the reduction */
+  LAMPAR_REASON_EPILOGUE = 13,          /* no kernel for the epilogue */
+  LAMPAR_REASON_HIDDEN = 14,            /* no kernel for the row length, and no flat one either */
+  LAMPAR_REASON_ROWS = 15,              /* more rows than the pack's kernels take */
+  LAMPAR_REASON_BYTES = 16,             /* more bytes than the workspace holds */
+  LAMPAR_REASON_SETUP_FAILED = 17,      /* set-up failed on some rank; the report names it */
 } lampar_reason;
 
 /* Constant text; never NULL, also for values that are not of the enum. Any thread. */

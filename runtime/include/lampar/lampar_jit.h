@@ -74,7 +74,7 @@ typedef struct lampar_jit_options {
  * Without NVRTC, or with LAMPAR_DISABLE_JIT, it takes from the cache what any build of NVRTC made.
  *
  * Errors: ARGUMENT (the spec, with file and line; arch, options, templates; ranks that disagree),
- * SYSTEM (memory, a missing NVRTC, a rank that did not arrive; stopped by `progress`),
+ * SYSTEM (memory, a missing NVRTC, a rank that did not arrive), CANCELLED (stopped by `progress`),
  * NO_KERNEL (LAMPAR_DISABLE_JIT, and a kernel is in no folder: names it), DRIVER, NCCL, TIMEOUT. */
 LAMPAR_API lampar_status lampar_jit_build(const char *spec, const char *arch,
                                           const lampar_jit_options *options, lampar_pack **pack);

@@ -1,0 +1,3 @@
+#include "emulator/exec/devices.h"
+
+emu_machine emu;

@@ -1,0 +1,126 @@
+#include "emulator/exec/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emulator/exec/cluster.h"
+#include "emulator/exec/collective.h"
+#include "emulator/exec/grid.h"
+#include "emulator/exec/module.h"
+#include "emulator/exec/scheduler.h"
+#include "emulator/exec/seed.h"
+#include "pack/arguments.h"
+
+enum { LINES_MAX = 8 };
+
+/* What a polled address is, by the arguments that every lampar kernel has. */
+static void describe_mailboxes(const emu_warp *warp, const emu_lane *lane) {
+  const lampar_arguments *arguments =
+      (const lampar_arguments *)warp->block->grid->work->task.kernel.parameters;
+  const char *name = function_name(warp->block->grid->work->task.kernel.function);
+  const char *ranks = strstr(name, "_w"); /* "ar_oneshot_w8_..." */
+  const uintptr_t own = (uintptr_t)arguments->own;
+  const size_t world = ranks != NULL ? strtoul(ranks + 2, NULL, 10) : 1;
+  /* "..._twoshot_...": the second exchange has mailboxes of its own, behind those of the first. */
+  const size_t mailboxes = arguments->mailboxes * (strstr(name, "_twoshot") != NULL ? 2 : 1);
+  fprintf(stderr, "rank %u polls", arguments->rank);
+  uintptr_t mailbox = 0;
+  for (unsigned i = 0; i < lane->watched; ++i) {
+    const uintptr_t offset = lane->watches[i].vector * 16 - own;
+    const uintptr_t slot = offset / LAMPAR_MAILBOX_BYTES;
+    mailbox = slot / world / 2;
+    if (lane->watches[i].vector * 16 < own || mailbox >= mailboxes) {
+      fprintf(stderr, "%s %#" PRIxPTR, i ? "," : "", lane->watches[i].vector * 16);
+      mailbox = mailboxes;
+      continue;
+    }
+    if (i == 0)
+      fprintf(stderr, " mailbox %" PRIuPTR " half %" PRIuPTR ", nothing from rank", mailbox,
+              slot / world % 2);
+    fprintf(stderr, " %" PRIuPTR, slot % world);
+  }
+  if (mailbox < mailboxes) fprintf(stderr, "; epoch now %" PRIu32, arguments->epoch[mailbox]);
+}
+
+/* How far from the cause a lane may be: each waits for lanes of a lesser depth. */
+static unsigned depth_of(emu_lane_state state) {
+  switch (state) {
+  case LANE_POLLS: return 0;
+  case LANE_AWAITS_PARTIALS:
+  case LANE_AT_BLOCK_BARRIER:
+  case LANE_AT_CLUSTER_BARRIER: return 1;
+  case LANE_AT_MEETING: return 2;
+  case LANE_AWAITS_GRID: return 3;
+  default: return 4;
+  }
+}
+
+enum { DEPTHS = 5 };
+
+/* The lane nearest to the reason why its warp stands still; NULL: all have ended. */
+static const emu_lane *speaker_of(const emu_warp *warp) {
+  const emu_lane *speaker = NULL;
+  for (unsigned i = 0; i < warp->lane_count; ++i) {
+    const emu_lane *lane = &warp->lanes[i];
+    if (lane->state == LANE_ENDED) continue;
+    if (!speaker || depth_of(lane->state) < depth_of(speaker->state)) speaker = lane;
+  }
+  return speaker;
+}
+
+static void report_lane(const emu_lane *lane) {
+  const emu_warp *warp = lane->warp;
+  const emu_task *task = &warp->block->grid->work->task;
+  fprintf(stderr, "lampar-emu:   device %d, %s, block %u, warp %u, lane %u: ", task->device,
+          function_name(task->kernel.function), warp->block->index, warp->index, lane->index);
+  switch (lane->state) {
+  case LANE_POLLS: describe_mailboxes(warp, lane); break;
+  case LANE_AT_MEETING:
+    fprintf(stderr, "waits at a %s for lanes of its warp",
+            warp->meeting == MEETING_BARRIER ? "warp barrier" : "shuffle");
+    break;
+  case LANE_AT_BLOCK_BARRIER:
+  case LANE_AT_CLUSTER_BARRIER:
+  case LANE_AWAITS_PARTIALS: {
+    char text[160];
+    cluster_describe(lane, text, sizeof text);
+    fputs(text, stderr);
+    break;
+  }
+  case LANE_AWAITS_GRID: fputs("waits for the previous grid", stderr); break;
+  default: fputs("can run", stderr); break;
+  }
+  fputc('\n', stderr);
+}
+
+static void report_warps(unsigned depth, unsigned *lines, unsigned *left_out) {
+  for (const emu_grid *grid = grids_first(); grid; grid = grid->next)
+    for (const emu_block *block = grid->blocks; block; block = block->next)
+      for (unsigned w = 0; w < block->warp_count; ++w) {
+        const emu_lane *speaker = speaker_of(&block->warps[w]);
+        if (!speaker || depth_of(speaker->state) != depth) continue;
+        if (*lines < LINES_MAX) {
+          report_lane(speaker);
+          ++*lines;
+        } else {
+          ++*left_out;
+        }
+      }
+}
+
+void report_deadlock(bool is_final) {
+  fprintf(stderr, is_final
+                      ? "lampar-emu: no progress is possible:\n"
+                      : "lampar-emu: nothing can run; the clock moves on to end bounded waits:\n");
+  unsigned lines = 0, left_out = 0;
+  for (unsigned depth = 0; depth < DEPTHS; ++depth) report_warps(depth, &lines, &left_out);
+  if (left_out > 0) fprintf(stderr, "lampar-emu:   and %u warps more\n", left_out);
+  for (const emu_work *work = scheduler_collectives(); work; work = work->next) {
+    char text[256];
+    collective_describe(work, text, sizeof text);
+    fprintf(stderr, "lampar-emu:   device %d, %s\n", work->task.device, text);
+  }
+  report_seed();
+}
