@@ -22,8 +22,13 @@ end
 
 -- Adds the words of a line, which are not in a comment or a string.
 local function add_words(text, words)
-  text = string.gsub(string.gsub(text, '"[^"]*"', ""), "//.*", "")
-  for word in string.gmatch(text, "[%a_][%w_]*") do
+  if string.find(text, '"', 1, true) then
+    text = string.gsub(text, '"[^"]*"', "")
+  end
+  if string.find(text, "//", 1, true) then
+    text = string.gsub(text, "//.*", "")
+  end
+  for word in string.gmatch(text, "[%a_][%w_]+") do
     words[word] = true
   end
 end
