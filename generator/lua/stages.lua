@@ -201,7 +201,7 @@ return function(known, find, run)
 
     declaration("stage", function(path, line, about)
       if type(about) ~= "string" or about == "" or stage.about then
-        wrong(path, line, "stage takes one sentence or formula, and is said once")
+        wrong(path, line, "$stage takes one line of text, a formula or a description, and comes once")
       end
       stage.about = about
     end)
@@ -215,7 +215,7 @@ return function(known, find, run)
           short, long = long, short
         end
         if short == long or string.sub(long, 1, #short + 1) == short .. "_" then
-          wrong(path, line, "option %s cannot be told from option %s in an epilogue's name", option, other.name)
+          wrong(path, line, "option %s and option %s look alike in an epilogue's name", option, other.name)
         end
       end
       local value = take(settings, option, choices, name)
@@ -358,12 +358,12 @@ return function(known, find, run)
   end
 
   -- The steps of all stages as one list, in the order in which a kernel makes them. Templates print it; every
-  -- decision about the order is made here. The kinds, with the fields that they have beside `kind`:
+  -- decision about the order is made in this function. The kinds, with the fields that they have beside `kind`:
   --   amax_ahead                        declares the amax of a later stage
   --   begin (name, about, uses_at), end   of a stage
   --   row, map (uses_at, inputs)        a section's text; inputs are the vector operands that it reads
   --   scale (name, has_amax_ahead)      multiplies the row by a number
-  --   partial_sum, partial_max (name, of_amax)   this warp's partials; of_amax: of magnitudes, without a text
+  --   partial_sum, partial_max (name, of_amax)   this warp's partials; of_amax: of absolute values, without a text
   --   publish_sum, publish_max, publish_both (name)   ... to the blocks of the row; both: with the amax ahead
   --   rearm                             while the partials of other warps travel
   --   combine_sum, combine_max, combine_both (name)   waits for all partials of the row

@@ -402,7 +402,8 @@ static void test_mistakes_of_files(void **state) {
   fixture *const l = *state;
   file_refused(l, "$map()\nx;\n", WRONG " there is no $stage line that says what the stage does");
   file_refused(l, "$stage \"a\"\n$stage \"b\"\n",
-               WRONG "2: stage takes one sentence or formula, and is said once");
+               WRONG
+               "2: $stage takes one line of text, a formula or a description, and comes once");
   file_refused(l, "$stage \"a\"\n", WRONG " the stage has no section: it does nothing");
   file_refused(l, "$stage \"a\"\n\nx;\n$map()\n",
                WRONG
@@ -445,7 +446,7 @@ static void test_mistakes_of_files(void **state) {
       l,
       "$stage \"a\"\n$local a = option(\"a\", { 1, 2 })\n$local b = option(\"a_b\", { 1, 2 "
       "})\n",
-      WRONG "3: option a_b cannot be told from option a in an epilogue's name");
+      WRONG "3: option a_b and option a look alike in an epilogue's name");
 }
 
 static void test_own_folder(void **state) {
