@@ -218,7 +218,7 @@ static lampar_status come_alone(lampar_rank *rank, void *user) {
   if (rank->rank > 0) return LAMPAR_OK;
   LAMPAR_TRY(expect(lampar_group_create(&group, rank->comm, &pack, 1, &config) != LAMPAR_OK,
                     "a rank alone gets an error"));
-  return expect(strstr(lampar_last_error(), "step \"facts\", rank 0 of 2") != NULL,
+  return expect(strstr(lampar_last_error(), "step \"start\", rank 0 of 2") != NULL,
                 lampar_last_error());
 }
 
@@ -234,7 +234,7 @@ static lampar_status come_late(lampar_rank *rank, void *user) {
   lampar_group_config config = given->config;
   if (rank->rank > 0) return LAMPAR_OK;
   return expect_error(lampar_group_create(&group, NULL, &given->pack, 1, &config),
-                      LAMPAR_ERROR_SYSTEM, "step \"facts\", rank 0 of 2: the exchange returned");
+                      LAMPAR_ERROR_SYSTEM, "step \"start\", rank 0 of 2: the exchange returned");
 }
 
 static lampar_status late_in_process(lampar_ranks *ranks, lampar_pack *pack) {

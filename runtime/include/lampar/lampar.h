@@ -248,12 +248,12 @@ typedef enum lampar_log_level {
 
 typedef void (*lampar_log_function)(void *user, lampar_log_level level, const char *line);
 
-/* Start from LAMPAR_GROUP_CONFIG_INIT. Everything but log and exchange must be equal on all ranks.
- */
+/* Start from LAMPAR_GROUP_CONFIG_INIT. Everything but log, exchange and setup_timeout_ms must be
+ * equal on all ranks. */
 typedef struct lampar_group_config {
   size_t size;                     /* sizeof(lampar_group_config) of the caller */
   int enable;                      /* opt in: 0 (the default) leaves every call to NCCL */
-  lampar_role role;                /* used in reports and statistics */
+  lampar_role role;                /* each role has a group of its own, for its statistics */
   int contains_expert_parallelism; /* 1: every call goes to NCCL */
   uint32_t max_rows;               /* most rows that calls will have; 0: what the packs take */
   uint64_t workspace_limit;        /* bytes of device memory of each rank; 0: what the packs need */
@@ -263,6 +263,8 @@ typedef struct lampar_group_config {
                               Every kernel on the stream that is launched that way must wait
                               (griddepcontrol.wait) before it reads what earlier ones wrote. */
   uint32_t watchdog_ms;    /* bound of a wait for other ranks; 0: the pack's. May only shorten it */
+  uint32_t setup_timeout_ms; /* over the communicator, bound of each wait for other ranks while the
+                                group is created or destroyed; 0: two minutes */
   const lampar_exchange *exchange; /* copied; its user data must outlive the group. NULL: over the
                                       communicator */
   lampar_log_function log;         /* NULL: standard error, as LAMPAR_DEBUG says */
@@ -270,7 +272,7 @@ typedef struct lampar_group_config {
 } lampar_group_config;
 
 #define LAMPAR_GROUP_CONFIG_INIT                                                                   \
-  { sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, NULL, NULL, NULL }
+  { sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL }
 
 /* One rank of a set of ranks that reduce together. */
 typedef struct lampar_group lampar_group;
@@ -279,7 +281,11 @@ typedef struct lampar_group lampar_group;
  * caller's NCCL communicator (it stays the caller's; it must outlive the group), or NULL with
  * config->exchange set, in which case there is nothing to fall back to. Succeeds also when the
  * kernels cannot be used: then all calls of all ranks go to NCCL, and lampar_group_report says why.
- * A second creation for the same ranks with an equal config gives the same group again, counted.
+ * A second creation for the same ranks, with the same role and an equal config, returns the same
+ * group and counts the reference; with another role it makes another group, with its own workspace;
+ * with another config it fails. A rank that cannot go on fails the creation on all ranks, with its
+ * message. Over the communicator a rank cannot send its message when it has no driver, no pinned
+ * host memory or a device in a sticky error; the others then return TIMEOUT after setup_timeout_ms.
  * Packs stay the caller's and must outlive the group. Collective, blocking; one thread a rank. Must
  * come before graph capture: it synchronises, allocates and loads every kernel.
  * Errors: ARGUMENT, SYSTEM, DRIVER, NCCL, CAPTURE (some stream of this thread is being captured).
