@@ -137,7 +137,7 @@ static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *
                              bool persistent_only) {
   uint64_t limit = 0;
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info other;
+    lampar_kernel_info other = LAMPAR_KERNEL_INFO_INIT;
     if (lampar_pack_info(pack, i, &other) == LAMPAR_OK && is_same_key(&other, info) &&
         (other.persistent || !persistent_only) && limit_of(&other) < limit_of(info) &&
         limit_of(&other) > limit)
@@ -149,7 +149,7 @@ static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *
 /* Whether a single-pass kernel of the same algorithm covers all that this persistent one takes. */
 static bool is_covered(const lampar_pack *pack, const lampar_kernel_info *info) {
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info other;
+    lampar_kernel_info other = LAMPAR_KERNEL_INFO_INIT;
     if (info->persistent && lampar_pack_info(pack, i, &other) == LAMPAR_OK && !other.persistent &&
         is_same_key(&other, info) && strcmp(other.algorithm, info->algorithm) == 0 &&
         limit_of(&other) >= limit_of(info))
@@ -166,13 +166,16 @@ static lampar_status find_shapes(const verification *v, const lampar_kernel_info
   for (*count = 0; is_epilogue_only(info) && *count < SIZES_MAX; ++*count)
     shapes[*count] = (shape){epilogue_only[*count], info->hidden};
   if (is_epilogue_only(info)) return LAMPAR_OK; /* a group of one rank has no other kernel */
-  const size_t unit = info->hidden > 0 ? 1 : lampar_dtype_bytes(info->dtype);
+  const size_t element = lampar_dtype_bytes(info->dtype);
+  const size_t whole = info->alignment > 0 ? info->alignment : element; /* of a flat message */
+  const size_t unit = info->hidden > 0 ? 1 : whole;
   const uint64_t low = limit_before(v->pack, info, is_covered(v->pack, info)) / unit + 1;
   const uint64_t high = limit_of(info) / unit;
   const uint64_t middle = low + (high - low) / 2;
   const uint64_t sizes[SIZES_MAX] = {low, high, middle, middle > low + 3 ? middle - 3 : low};
   for (size_t i = 0; i < SIZES_MAX; ++i) {
-    const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden} : (shape){1, sizes[i]};
+    const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden}
+                                     : (shape){1, sizes[i] * (whole / element)};
     lampar_call call = LAMPAR_CALL_INIT;
     lampar_answer answer = LAMPAR_ANSWER_INIT;
     call.dtype = info->dtype;
@@ -200,14 +203,14 @@ static lampar_status verify_fused(verification *v, const lampar_variant *variant
 static lampar_status verify_kernel(verification *v, size_t index, outcome *result) {
   shape shapes[SIZES_MAX];
   size_t count;
-  lampar_kernel_info kernel;
+  lampar_kernel_info kernel = LAMPAR_KERNEL_INFO_INIT;
   const lampar_kernel_info *const info = &kernel;
   *result = (outcome){.has_reference = true};
   LAMPAR_TRY(lampar_pack_info(v->pack, index, &kernel));
   LAMPAR_TRY(find_shapes(v, info, shapes, &count));
   if (count == 0) return LAMPAR_OK;
   if (info->epilogue[0] != '\0')
-    return verify_fused(v, &v->pack->records[index].variant, shapes, count, result);
+    return verify_fused(v, &v->pack->kernels[index].variant, shapes, count, result);
 
   lampar_trial_call list[CALLS] = {0};
   for (size_t i = 0; i < CALLS; ++i) {
@@ -218,8 +221,8 @@ static lampar_status verify_kernel(verification *v, size_t index, outcome *resul
         .hidden = s.hidden,
         .first = (i * 7919 + v->given->seed) % MARGIN_ELEMENTS,
         /* Half of the calls is aligned, as most of a server's are. */
-        .input_shift = i / 2 % 2 * (uint32_t)i,
-        .output_shift = i / 2 % 2 * (uint32_t)(i + 1),
+        .input_shift = info->alignment > 0 ? 0 : i / 2 % 2 * (uint32_t)i,
+        .output_shift = info->alignment > 0 ? 0 : i / 2 % 2 * (uint32_t)(i + 1),
         .in_place = i % 5 == 4,
     };
   }
@@ -292,7 +295,7 @@ static lampar_status verify_kernels(verification *v, int world, bool covered) {
   char names[16];
   bool is_open = false;
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (!is_wanted(v, &info, world) || is_covered(v->pack, &info) != covered) continue;
     snprintf(names, sizeof names, "%s%s", covered ? "*_" : "*", covered ? info.arch : "");
@@ -305,7 +308,7 @@ static lampar_status verify_kernels(verification *v, int world, bool covered) {
 
 static lampar_status make_samples(verification *v, int world) {
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (!is_wanted(v, &info, world) || info.epilogue[0] != '\0') continue;
     lampar_samples *s = &v->samples[info.dtype];
@@ -341,10 +344,10 @@ static lampar_status open_device(verification *v) {
   uint64_t bytes = 0;
   size_t largest_fused = 0;
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (v->given->world == 0 && info.world > most) most = info.world;
-    const size_t fused = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->records[i].variant) : 0;
+    const size_t fused = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->kernels[i].variant) : 0;
     if (fused > largest_fused) largest_fused = fused;
     if (fused == 0 && info.max_bytes > bytes) bytes = info.max_bytes;
   }
@@ -408,7 +411,7 @@ static lampar_status verify(verification *v) {
   for (int world = 1; world <= LAMPAR_WORLD_MAX; ++world) {
     bool any = false;
     for (size_t i = 0; i < lampar_pack_count(v->pack) && !any; ++i) {
-      lampar_kernel_info info;
+      lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
       LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
       any = is_wanted(v, &info, world) && (v->given->world == 0 || v->given->world == world);
     }

@@ -248,7 +248,7 @@ lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
       .mailbox = record->mailbox,
       .epoch = record->epoch,
       .kernel = record->kernel < group->kernels.count
-                    ? group->kernels.list[record->kernel].record->name
+                    ? group->kernels.list[record->kernel].packed->record->name
                     : "unknown kernel",
   };
   if (fault != NULL) LAMPAR_TRY(lampar_sized_write(fault, &found, sizeof found, "lampar_fault"));

@@ -163,7 +163,7 @@ static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, siz
                           lampar_facts_sharers(group->facts, group->world, group->rank)));
   LAMPAR_TRY(lampar_self_test_open(test, &group->driver, &group->kernels));
   const uint64_t mailboxes = mailboxes_needed(group);
-  if (mailboxes < lampar_variant_mailboxes(&test->kernel->record->variant, 1, test->elements))
+  if (mailboxes < lampar_variant_mailboxes(&test->kernel->packed->variant, 1, test->elements))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "config.workspace_limit of %llu bytes is too small: the packs ask for more",
                        (unsigned long long)group->config.workspace_limit);
