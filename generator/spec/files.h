@@ -1,4 +1,4 @@
-/* The files that a step has read, which is what a depfile lists. */
+/* The files that a step has read, for its depfile. */
 #ifndef LAMPAR_FILES_H
 #define LAMPAR_FILES_H
 
@@ -18,7 +18,7 @@ lampar_status lampar_files_add(lampar_files *files, const char *path);
 /* Leaves an empty list. */
 void lampar_files_free(lampar_files *files);
 
-/* The bytes of a file, with a 0 behind them that `size` does not count; the caller frees `text`.
+/* The bytes of a file, followed by a 0 that `size` does not count; the caller frees `text`.
  * Errors: SYSTEM (cannot be read), ARGUMENT (more than `limit` bytes). */
 lampar_status lampar_file_read(const char *path, size_t limit, char **text, size_t *size);
 
