@@ -259,6 +259,9 @@ typedef struct lampar_group_config {
   uint32_t watchdog_ms;    /* bound of a wait for other ranks; 0: the pack's. May only shorten it */
   uint32_t setup_timeout_ms; /* over the communicator, bound of each wait for other ranks while the
                                 group is created or destroyed; 0: two minutes */
+  const char *kernels; /* a glob: only kernels with such a name are used, in the packs' own order.
+                          Copied. NULL: LAMPAR_KERNEL, else all. To compare kernels, as NCCL_ALGO
+                          does for NCCL */
   const lampar_exchange *exchange; /* copied; its user data must outlive the group. NULL: over the
                                       communicator */
   lampar_log_function log;         /* NULL: standard error, as LAMPAR_DEBUG says */
@@ -266,7 +269,10 @@ typedef struct lampar_group_config {
 } lampar_group_config;
 
 #define LAMPAR_GROUP_CONFIG_INIT                                                                   \
-  { sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL }
+  {                                                                                                \
+    sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL,   \
+        NULL                                                                                       \
+  }
 
 /* One rank of a set of ranks that reduce together. */
 typedef struct lampar_group lampar_group;
