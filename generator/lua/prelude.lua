@@ -154,8 +154,8 @@ return function(known)
   local function name_of_pack(field, value)
     if type(value) ~= "string" then
       field.wrong(value, "a string")
-    elseif #value > 63 or not string.find(value, "^[%w][%w._-]*$") then
-      field.wrong(value, "1 to 63 letters, digits, '-', '_' or '.', the first a letter or a digit")
+    elseif #value > known.name_max or not string.find(value, "^[%w][%w._-]*$") then
+      field.wrong(value, "1 to " .. known.name_max .. " letters, digits, '-', '_' or '.', the first a letter or a digit")
     end
     return value
   end

@@ -13,8 +13,6 @@
 #include "plan/json_text.h"
 #include "plan/variant_json.h"
 
-enum { FILE_BYTES_MAX = 16 << 20 };
-
 /* ---- writing ---- */
 
 static bool add_variant(cJSON *list, const lampar_variant *variant) {
@@ -176,7 +174,7 @@ lampar_status lampar_plan_read(const char *path, lampar_plan *plan) {
   *plan = (lampar_plan){0};
   char *text;
   size_t size;
-  LAMPAR_TRY(lampar_file_read(path, FILE_BYTES_MAX, &text, &size));
+  LAMPAR_TRY(lampar_file_read(path, LAMPAR_PLAN_BYTES_MAX, &text, &size));
   const lampar_status status = strlen(text) == size ? lampar_plan_from_json(path, text, plan)
                                                     : damaged(path, "it holds a zero byte");
   free(text);

@@ -109,8 +109,11 @@ static void digest_options(lampar_group *group) {
 }
 
 static void write_report(lampar_group *group, uint32_t arch) {
-  static const char *const roles[] = {"dense", "attention", "moe"};
-  const char *role = (unsigned)group->config.role < 3 ? roles[group->config.role] : "unknown role";
+  static const char *const roles[] = {[LAMPAR_ROLE_DENSE] = "dense",
+                                      [LAMPAR_ROLE_ATTENTION] = "attention",
+                                      [LAMPAR_ROLE_MOE] = "moe"};
+  const size_t given = (size_t)group->config.role;
+  const char *role = given < sizeof roles / sizeof roles[0] ? roles[given] : "unknown role";
   if (group->verdict.reason != LAMPAR_REASON_NONE)
     snprintf(group->report, sizeof group->report,
              "%s group, rank %d of %d: every call goes to NCCL: %s (%s)", role, group->rank,

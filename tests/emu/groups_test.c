@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "pack/pack_read.h"
+#include "pack/private_api.h"
 #include "verify/ranks.h"
 
 enum {
