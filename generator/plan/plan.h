@@ -19,7 +19,7 @@ typedef struct lampar_skip {
 
 /* Plain data, owned by the struct. */
 typedef struct lampar_plan {
-  char name[64];
+  char name[LAMPAR_PACK_NAME_BYTES];
   bool needs_nvlink;
   char *stages;             /* folder of the spec's own stages, beside the spec; NULL: none */
   char *stages_folder;      /* the same, as it is opened; NULL also in a plan that was read */

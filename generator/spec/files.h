@@ -1,10 +1,22 @@
-/* The files that a step has read, which is what a depfile lists. */
+/* Reading files, with a limit for each kind; and the files that a step has read, which is what a
+ * depfile lists. */
 #ifndef LAMPAR_FILES_H
 #define LAMPAR_FILES_H
 
 #include <stddef.h>
 
 #include "lampar/lampar.h"
+
+/* Bytes of the largest file of a kind that is read. */
+enum {
+  LAMPAR_SPEC_BYTES_MAX = 1 << 20,
+  LAMPAR_TEMPLATE_BYTES_MAX = 1 << 20,
+  LAMPAR_PLAN_BYTES_MAX = 16 << 20,
+  LAMPAR_SOURCE_BYTES_MAX = 16 << 20,       /* a kernel's */
+  LAMPAR_CODE_BYTES_MAX = 64 << 20,         /* a kernel's */
+  LAMPAR_COMPILER_FILE_BYTES_MAX = 1 << 20, /* compiler.json */
+  LAMPAR_MODEL_CONFIG_BYTES_MAX = 16 << 20,
+};
 
 /* Start from zeros. Paths are in the order of their first reading, each once. */
 typedef struct lampar_files {

@@ -15,8 +15,6 @@
 #include "pack/enum_names.h"
 #include "spec/sandbox.h"
 
-enum { FILE_BYTES_MAX = 1 << 20 };
-
 /* What the protected body works on. */
 typedef struct reading {
   const char *path;
@@ -56,7 +54,7 @@ static void run_file(lua_State *L, reading *r, const char *path, int texts, int 
   if (r->given) {
     lua_pushstring(L, r->given);
   } else {
-    check(L, lampar_file_read(path, FILE_BYTES_MAX, &r->text, &size));
+    check(L, lampar_file_read(path, LAMPAR_SPEC_BYTES_MAX, &r->text, &size));
     if (r->read) check(L, lampar_files_add(r->read, path));
     lua_pushlstring(L, r->text, size);
     free(r->text);
@@ -234,6 +232,7 @@ static void copy_spec(lua_State *L, const reading *r, lampar_spec *spec) {
   lua_pop(L, 1);
   spec->trigger = word(L, "pdl", lampar_trigger_parse);
   spec->watchdog_ms = (uint32_t)integer(L, "watchdog_ms");
+  spec->alignment = (uint32_t)integer(L, "alignment");
   copy_defaults(L, spec);
 }
 
@@ -253,6 +252,10 @@ static int read_spec(lua_State *L) {
   lua_setfield(L, -2, "has_folder");
   lua_pushinteger(L, LAMPAR_WORLD_MAX);
   lua_setfield(L, -2, "world_max");
+  lua_pushinteger(L, LAMPAR_PACK_NAME_BYTES - 1);
+  lua_setfield(L, -2, "name_max");
+  lua_pushinteger(L, LAMPAR_VECTOR_BYTES);
+  lua_setfield(L, -2, "alignment");
   lua_call(L, 1, 1);
 
   lua_getfield(L, VOCABULARY, "spec");

@@ -10,7 +10,6 @@
 #include "spec/files.h"
 
 enum {
-  LAMPAR_SPEC_NAME_BYTES = 64,
   LAMPAR_SPEC_ARCHS = 16,
   LAMPAR_SPEC_DTYPES = 16,
 };
@@ -30,7 +29,7 @@ typedef struct lampar_spec_epilogue {
 /* Plain data, owned by the struct. Lists are in the order of the file, without duplicates; but two
  * models may have the same width. */
 typedef struct lampar_spec {
-  char name[LAMPAR_SPEC_NAME_BYTES];
+  char name[LAMPAR_PACK_NAME_BYTES];
   uint32_t archs[LAMPAR_SPEC_ARCHS];
   size_t arch_count;
   uint32_t worlds[LAMPAR_WORLD_MAX];
@@ -50,6 +49,7 @@ typedef struct lampar_spec {
   bool needs_nvlink;
   uint32_t trigger;     /* enum lampar_trigger */
   uint32_t watchdog_ms; /* bound of a wait; 0: none */
+  uint32_t alignment;   /* bytes that all pointers and row strides are multiples of; 0: any */
   char **defaults;      /* "rows = 128": what the file leaves out, in the order of the fields */
   size_t default_count;
 } lampar_spec;
