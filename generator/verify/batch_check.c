@@ -45,7 +45,8 @@ static lampar_status check_call(const lampar_batch *batch, size_t index) {
   if (call->chained && (index == 0 || batch->data->fused != NULL))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call %zu of a batch cannot continue a chain", index);
   const uint64_t end = call->first + (call->first_row + call->rows) * variant->hidden;
-  if (s == NULL || variant->world != (uint32_t)batch->buffer.rank->world || end > s->count)
+  const int world = batch->data->fused != NULL || s == NULL ? (int)variant->world : s->world;
+  if (s == NULL || world != batch->buffer.rank->world || end > s->count)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call %zu exceeds its samples", index);
   return LAMPAR_OK;
 }
@@ -120,13 +121,13 @@ static void fill_operands(lampar_batch *batch, size_t index) {
     const lampar_block *block = &batch->layout[index].block[i];
     const uint64_t usual = lampar_operand_stride(variant, info, batch->calls[index].rows);
     lampar_operand *operand = &batch->operands[variant->operand_count - 1 - i];
-    *operand = (lampar_operand)LAMPAR_OPERAND_INIT;
-    operand->name = info->name;
-    operand->data =
-        info->granularity == LAMPAR_GRANULARITY_CALL ? NULL : address(batch, block);
-    operand->stride = block->stride != usual ? block->stride : 0;
-    operand->dtype = (lampar_dtype)info->dtype;
-    operand->value = batch->data->fused->value[i];
+    *operand = (lampar_operand){
+        .name = info->name,
+        .data = info->granularity == LAMPAR_GRANULARITY_CALL ? NULL : address(batch, block),
+        .stride = block->stride != usual ? block->stride : 0,
+        .dtype = (lampar_dtype)info->dtype,
+        .value = batch->data->fused->value[i],
+    };
   }
 }
 
@@ -226,7 +227,7 @@ static lampar_status run_list(lampar_rank *rank, void *user) {
       return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call %zu does not fit into a buffer of %zu bytes",
                          done, batch->buffer.bytes);
     LAMPAR_TRY(lampar_batch_run(batch, all->data, calls, count));
-    if (all->after != NULL) LAMPAR_TRY(all->after(batch, calls, count, all->user));
+    if (all->after != NULL) LAMPAR_TRY(all->after(rank, batch, calls, count, all->user));
     done += count;
   }
   return LAMPAR_OK;

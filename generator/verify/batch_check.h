@@ -33,8 +33,9 @@ typedef struct lampar_batch_data {
 typedef struct lampar_batch lampar_batch;
 
 /* On a rank's thread, after a batch has been compared. */
-typedef lampar_status (*lampar_batch_function)(lampar_batch *batch, const lampar_check_call *calls,
-                                               size_t count, void *user);
+typedef lampar_status (*lampar_batch_function)(lampar_rank *rank, lampar_batch *batch,
+                                               const lampar_check_call *calls, size_t count,
+                                               void *user);
 
 /* A batch for every rank (those beyond the world included), with buffers of `bytes`. Allocates, so
  * it comes before any kernel. Errors: DRIVER, SYSTEM. */
@@ -44,8 +45,8 @@ void lampar_batches_destroy(lampar_batches *batches);
 lampar_batch *lampar_batches_get(lampar_batches *batches, const lampar_rank *rank);
 
 /* Runs the calls, as many at a time as the buffers hold, on the ranks' open groups, and calls
- * `after` (may be NULL) behind each batch. Errors: the first failure of a rank; MISMATCH for a wrong
- * result, with rank, call, row, element, got and expected. */
+ * `after` (may be NULL) behind each batch. Errors: the first failure of a rank; MISMATCH for a
+ * wrong result, with rank, call, row, element, got and expected. */
 lampar_status lampar_batches_run(lampar_batches *batches, const lampar_batch_data *data,
                                  const lampar_check_call *calls, size_t count,
                                  lampar_batch_function after, void *user);
@@ -64,8 +65,8 @@ lampar_status lampar_batch_prepare(lampar_batch *batch, const lampar_batch_data 
 lampar_call lampar_batch_get(lampar_batch *batch, size_t index);
 lampar_status lampar_batch_enqueue(lampar_batch *batch, size_t index);
 
-/* Waits for the calls, downloads the buffer and compares. All ranks must have passed a barrier since
- * they enqueued. */
+/* Waits for the calls, downloads the buffer and compares. All ranks must have passed a barrier
+ * since they enqueued. */
 lampar_status lampar_batch_compare(lampar_batch *batch);
 
 /* One whole batch on a rank, with the barriers between. */

@@ -84,8 +84,9 @@ static void make_layout(const lampar_variant *variant, const lampar_check_call *
 
 void lampar_layout_make(const lampar_variant *variant, const lampar_check_call *call, int rank,
                         const lampar_layout *before, lampar_layout *layout, size_t *cursor) {
-  const rank_offset offset = {
-      .gaps = (uint64_t)rank, .output_gaps = variant->world - 1 - (uint32_t)rank, .shifts = (uint32_t)rank};
+  const rank_offset offset = {.gaps = (uint64_t)rank,
+                              .output_gaps = variant->world - 1 - (uint32_t)rank,
+                              .shifts = (uint32_t)rank};
   *layout = (lampar_layout){0};
   if (call->chained) layout->block[LAMPAR_BLOCK_INPUT] = before->block[LAMPAR_BLOCK_OUTPUT];
   make_layout(variant, call, offset, layout, cursor);

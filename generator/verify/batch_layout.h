@@ -12,16 +12,16 @@
 typedef struct lampar_check_call {
   uint32_t dtype; /* plain calls only, as hidden */
   uint64_t rows, hidden;
-  uint64_t first;       /* the input's first element in the samples; rows are contiguous there */
-  uint64_t first_row;   /* rows of the samples before that, also of the operands */
-  uint32_t input_shift; /* elements between a 16-byte boundary and the input, or an operand with
-                           rows */
-  uint32_t output_shift; /* the same for the output */
-  uint32_t rank_shift;   /* added once per rank to the one, three times to the other */
+  uint64_t first;         /* the input's first element in the samples; rows are contiguous there */
+  uint64_t first_row;     /* rows of the samples before that, also of the operands */
+  uint32_t input_shift;   /* elements between a 16-byte boundary and the input, or an operand with
+                             rows */
+  uint32_t output_shift;  /* the same for the output */
+  uint32_t rank_shift;    /* added once per rank to the one, three times to the other */
   uint32_t gap, rank_gap; /* elements between rows: gap + rank * rank_gap; of the output, with the
                              ranks counted backwards */
-  bool in_place; /* the output is the input, and the residual's output the residual */
-  bool chained;  /* plain only: the input is the output of the call before, of the same shape */
+  bool in_place;          /* the output is the input, and the residual's output the residual */
+  bool chained; /* plain only: the input is the output of the call before, of the same shape */
   uint32_t lane;
   uint32_t stream; /* 0 or 1 */
 } lampar_check_call;

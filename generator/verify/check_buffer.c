@@ -2,7 +2,8 @@
 
 #include "base/error.h"
 
-lampar_status lampar_check_buffer_open(lampar_check_buffer *buffer, lampar_rank *rank, size_t bytes) {
+lampar_status lampar_check_buffer_open(lampar_check_buffer *buffer, lampar_rank *rank,
+                                       size_t bytes) {
   const lampar_driver *driver = rank->driver;
   buffer->rank = rank;
   buffer->bytes = bytes;
@@ -27,20 +28,20 @@ void lampar_check_buffer_close(lampar_check_buffer *buffer) {
 
 lampar_status lampar_check_buffer_upload(const lampar_check_buffer *buffer) {
   const lampar_rank *rank = buffer->rank;
-  LAMPAR_TRY(lampar_rank_check(
-      rank,
-      rank->driver->copy_to_device_async(buffer->device, buffer->host, buffer->used, rank->stream[0]),
-      "cuMemcpyHtoDAsync"));
+  LAMPAR_TRY(lampar_rank_check(rank,
+                               rank->driver->copy_to_device_async(buffer->device, buffer->host,
+                                                                  buffer->used, rank->stream[0]),
+                               "cuMemcpyHtoDAsync"));
   return lampar_check_buffer_wait(buffer);
 }
 
 lampar_status lampar_check_buffer_download(const lampar_check_buffer *buffer) {
   lampar_rank *rank = buffer->rank;
   LAMPAR_TRY(lampar_rank_finish(rank));
-  return lampar_rank_check(
-      rank,
-      rank->driver->copy_to_host_async(buffer->result, buffer->device, buffer->used, rank->stream[0]),
-      "cuMemcpyDtoHAsync");
+  return lampar_rank_check(rank,
+                           rank->driver->copy_to_host_async(buffer->result, buffer->device,
+                                                            buffer->used, rank->stream[0]),
+                           "cuMemcpyDtoHAsync");
 }
 
 lampar_status lampar_check_buffer_wait(const lampar_check_buffer *buffer) {

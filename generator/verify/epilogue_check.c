@@ -29,7 +29,8 @@ static bool is_right(const lampar_row_check *check, size_t i, uint32_t got) {
   if (check->is_exact) return got == expected;
   const int64_t apart = position(check->dtype, got) - position(check->dtype, expected);
   return (apart >= -1 && apart <= 1) ||
-         (check->tolerance[i] > 0 && fabs(number - x) <= check->tolerance[i] + neighbour_distance(check->dtype, x));
+         (check->tolerance[i] > 0 &&
+          fabs(number - x) <= check->tolerance[i] + neighbour_distance(check->dtype, x));
 }
 
 /* Whether the next stage continues with more bits than are stored. */
@@ -38,12 +39,13 @@ static bool keeps_fp32(const lampar_row_check *check) {
 }
 
 lampar_status lampar_row_check_store(lampar_row_check *check, const char *operand,
-                                const lampar_operand_memory *memory) {
+                                     const lampar_operand_memory *memory) {
   const size_t first = (size_t)(check->row * memory->stride);
   for (size_t i = 0; i < check->hidden; ++i) {
     const uint32_t got = lampar_element_load(check->dtype, memory->got, first + i);
     const float number = lampar_decode(check->dtype, got);
-    if (!is_right(check, i, got)) return lampar_row_check_wrong(check, operand, i, number, check->x[i]);
+    if (!is_right(check, i, got))
+      return lampar_row_check_wrong(check, operand, i, number, check->x[i]);
     lampar_element_store(check->dtype, memory->expected, first + i, got);
     if (!keeps_fp32(check)) check->x[i] = number;
   }
@@ -95,17 +97,17 @@ static lampar_status check_rmsnorm(lampar_row_check *check) {
   lampar_norm norm = {check->norm, check->tolerance};
   const float offset = strtof(lampar_row_check_option(check, "offset", "0", value), NULL);
   lampar_reference_rmsnorm(check->x, check->hidden, read_columns(check, "weight", check->weight),
-                           offset, lampar_row_check_scalar(check, "eps"), check->dtype == LAMPAR_F32,
-                           &norm);
+                           offset, lampar_row_check_scalar(check, "eps"),
+                           check->dtype == LAMPAR_F32, &norm);
   return end_norm(check);
 }
 
 static lampar_status check_layernorm(lampar_row_check *check) {
   lampar_norm norm = {check->norm, check->tolerance};
-  lampar_reference_layernorm(check->x, check->hidden,
-                             read_columns(check, "layernorm_weight", check->weight),
-                             read_columns(check, "layernorm_bias", check->bias),
-                             lampar_row_check_scalar(check, "eps"), check->dtype == LAMPAR_F32, &norm);
+  lampar_reference_layernorm(
+      check->x, check->hidden, read_columns(check, "layernorm_weight", check->weight),
+      read_columns(check, "layernorm_bias", check->bias), lampar_row_check_scalar(check, "eps"),
+      check->dtype == LAMPAR_F32, &norm);
   return end_norm(check);
 }
 
@@ -128,7 +130,8 @@ static int stage_length(const char *text) {
 
 /* After a norm that is not stored, a map could amplify the tolerance without limit. */
 static bool apply_own(lampar_row_check *check) {
-  const lampar_stage_map *own = find_own(check->call->own_stages, check->stage, check->stage_length);
+  const lampar_stage_map *own =
+      find_own(check->call->own_stages, check->stage, check->stage_length);
   if (own == NULL || !check->is_exact) return false;
   for (size_t i = 0; i < check->hidden; ++i) check->x[i] = own->map(check->x[i]);
   end_stage(check);

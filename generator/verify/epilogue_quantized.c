@@ -17,7 +17,8 @@ static int position(uint32_t dtype, uint8_t code) {
   return code & sign ? -(code & (sign - 1)) : code;
 }
 
-static bool is_code_right(const lampar_row_check *check, uint32_t dtype, uint8_t got, uint8_t expected) {
+static bool is_code_right(const lampar_row_check *check, uint32_t dtype, uint8_t got,
+                          uint8_t expected) {
   if (got == expected) return true;
   if (check->is_exact ||
       (dtype == LAMPAR_F8E4M3 && ((got & 0x7f) == 0x7f || (expected & 0x7f) == 0x7f)))
@@ -54,7 +55,7 @@ static lampar_status store_scale(lampar_row_check *check, size_t at, float expec
   if (!check->is_exact)
     for (size_t i = 0; i < check->hidden; ++i) tolerance = fmax(tolerance, check->tolerance[i]);
   const bool is_right = check->is_exact ? got == lampar_encode(LAMPAR_F32, expected)
-                                       : fabs((double)*scale - expected) <= tolerance;
+                                        : fabs((double)*scale - expected) <= tolerance;
   if (!is_right) return lampar_row_check_wrong(check, "scale", at, *scale, expected);
   lampar_element_store(LAMPAR_F32, memory->expected, at, got);
   return LAMPAR_OK;
@@ -66,7 +67,8 @@ static size_t row_scale(const lampar_row_check *check) {
 }
 
 lampar_status lampar_row_check_fp8_static(lampar_row_check *check) {
-  lampar_reference_fp8(check->x, check->hidden, 1 / lampar_row_check_scalar(check, "scale"), check->codes);
+  lampar_reference_fp8(check->x, check->hidden, 1 / lampar_row_check_scalar(check, "scale"),
+                       check->codes);
   return store_codes(check, 0, check->hidden);
 }
 
@@ -106,24 +108,30 @@ static lampar_status store_scale_byte(lampar_row_check *check, size_t at, uint8_
   return LAMPAR_OK;
 }
 
-static lampar_status check_group_power(lampar_row_check *check, size_t first, size_t count, size_t at) {
-  const uint8_t expected = lampar_reference_fp8_power(check->x + first, count, check->codes + first);
+static lampar_status check_group_power(lampar_row_check *check, size_t first, size_t count,
+                                       size_t at) {
+  const uint8_t expected =
+      lampar_reference_fp8_power(check->x + first, count, check->codes + first);
   uint8_t scale;
   LAMPAR_TRY(store_scale_byte(check, at, expected, &scale));
   if (!check->is_exact)
-    lampar_reference_fp8(check->x + first, count, ldexpf(1, 127 - (int)scale), check->codes + first);
+    lampar_reference_fp8(check->x + first, count, ldexpf(1, 127 - (int)scale),
+                         check->codes + first);
   return store_codes(check, first, count);
 }
 
 /* Elements of a group; the last one of a row may be short. */
-static size_t group_length(const lampar_row_check *check, const lampar_operand_info *info, size_t first) {
+static size_t group_length(const lampar_row_check *check, const lampar_operand_info *info,
+                           size_t first) {
   return first + info->group <= check->hidden ? info->group : check->hidden - first;
 }
 
 /* Four groups share a word, the first in its low byte. */
-static size_t packed_scale(const lampar_row_check *check, const lampar_operand_info *info, size_t group) {
+static size_t packed_scale(const lampar_row_check *check, const lampar_operand_info *info,
+                           size_t group) {
   const uint64_t stride = lampar_row_check_operand(check, "scale", NULL)->stride;
-  return (size_t)lampar_operand_item(check->call->variant, info, check->row, group / 4, stride) * 4 +
+  return (size_t)lampar_operand_item(check->call->variant, info, check->row, group / 4, stride) *
+             4 +
          group % 4;
 }
 

@@ -1,5 +1,6 @@
 /* Inputs of fused calls of one kernel: rows of every rank's input, and the contents of the
- * epilogue's operands. A row's results depend on that row only, so a call may take any run of rows. */
+ * epilogue's operands. A row's results depend on that row only, so a call may take any run of rows.
+ */
 #ifndef LAMPAR_EPILOGUE_SAMPLES_H
 #define LAMPAR_EPILOGUE_SAMPLES_H
 

@@ -8,8 +8,9 @@
 #include "pack/dtype.h"
 #include "verify/reference.h"
 
-const lampar_operand_memory *lampar_row_check_operand(const lampar_row_check *check, const char *name,
-                                                 const lampar_operand_info **info) {
+const lampar_operand_memory *lampar_row_check_operand(const lampar_row_check *check,
+                                                      const char *name,
+                                                      const lampar_operand_info **info) {
   const lampar_variant *variant = check->call->variant;
   const int index = lampar_variant_operand(variant, name);
   if (index < 0) return NULL;
@@ -18,7 +19,7 @@ const lampar_operand_memory *lampar_row_check_operand(const lampar_row_check *ch
 }
 
 float lampar_row_check_number(const lampar_operand_info *info, const lampar_operand_memory *memory,
-                         size_t index) {
+                              size_t index) {
   return lampar_decode(info->dtype, lampar_element_load(info->dtype, memory->expected, index));
 }
 
@@ -31,8 +32,8 @@ float lampar_row_check_scalar(const lampar_row_check *check, const char *name) {
   return lampar_row_check_number(info, memory, 0);
 }
 
-lampar_status lampar_row_check_wrong(const lampar_row_check *check, const char *operand, size_t index,
-                                double got, double expected) {
+lampar_status lampar_row_check_wrong(const lampar_row_check *check, const char *operand,
+                                     size_t index, double got, double expected) {
   const lampar_variant *variant = check->call->variant;
   return lampar_fail(LAMPAR_ERROR_MISMATCH,
                      "%s: wrong %s at %.*s (%s, world %u, %llu x %u): row %llu, element %zu: got "
@@ -44,8 +45,8 @@ lampar_status lampar_row_check_wrong(const lampar_row_check *check, const char *
 }
 
 /* "rmsnorm.weight_f32.offset_1" */
-const char *lampar_row_check_option(const lampar_row_check *check, const char *name, const char *absent,
-                               char value[32]) {
+const char *lampar_row_check_option(const lampar_row_check *check, const char *name,
+                                    const char *absent, char value[32]) {
   const char *const end = check->stage + check->stage_length;
   const size_t length = strlen(name);
   const char *at = memchr(check->stage, '.', (size_t)check->stage_length);

@@ -85,7 +85,8 @@ lampar_status lampar_samples_create(uint32_t dtype, int world, size_t count,
     complete = (samples->input[rank] = malloc(bytes)) != NULL;
   if (!complete) {
     lampar_samples_destroy(samples);
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %d inputs of %zu bytes", world, bytes);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %d inputs of %zu bytes", world,
+                       bytes);
   }
   divide(samples, element, user);
   return LAMPAR_OK;

@@ -15,7 +15,7 @@ void golden_rows_close(golden_rows *book) {
 }
 
 lampar_status golden_rows_enter(golden_rows *book, int pack, uint64_t row,
-                           const uint8_t digest[LAMPAR_DIGEST_BYTES], const char *who) {
+                                const uint8_t digest[LAMPAR_DIGEST_BYTES], const char *who) {
   pthread_mutex_lock(&book->mutex);
   golden_rows_entry *entry = &book->rows[row];
   if (entry->who[0] == '\0') {

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const lampar_trial_call small_call = {
+static const lampar_check_call small_call = {
     .dtype = LAMPAR_BF16, .rows = 2, .hidden = 7168, .first = 21};
 
 /* One call of the open group has the right sum. */
 static lampar_status run_small(fixture *fixture, uint64_t *calls) {
-  LAMPAR_TRY(lampar_trials_run(fixture->trials, fixture->samples, &small_call, 1));
+  LAMPAR_TRY(lampar_batches_run(fixture->batches, &fixture->data, &small_call, 1, NULL, NULL));
   ++*calls;
   return LAMPAR_OK;
 }
@@ -101,9 +101,9 @@ static lampar_status expect_reason(lampar_rank *rank, void *user) {
 }
 
 static lampar_status expect_refusal(lampar_rank *rank, void *user) {
-  lampar_trial *trial = lampar_trials_get(((fixture *)user)->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, ((fixture *)user)->samples, &small_call, 1));
-  return expect_status(lampar_trial_enqueue(trial, 0), LAMPAR_ERROR_NO_KERNEL,
+  lampar_batch *batch = lampar_batches_get(((fixture *)user)->batches, rank);
+  LAMPAR_TRY(lampar_batch_prepare(batch, &((fixture *)user)->data, &small_call, 1));
+  return expect_status(lampar_batch_enqueue(batch, 0), LAMPAR_ERROR_NO_KERNEL,
                        "a call without kernels and without NCCL");
 }
 
@@ -170,9 +170,9 @@ lampar_status check_disabled(fixture *fixture, int world, uint64_t *calls) {
 
 static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
   fixture *fixture = user;
-  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &small_call, 1));
-  const lampar_call good = lampar_trial_get(trial, 0);
+  lampar_batch *batch = lampar_batches_get(fixture->batches, rank);
+  LAMPAR_TRY(lampar_batch_prepare(batch, &fixture->data, &small_call, 1));
+  const lampar_call good = lampar_batch_get(batch, 0);
   lampar_call bad[7];
   for (size_t i = 0; i < 7; ++i) bad[i] = good;
   bad[0].input = NULL;
@@ -188,7 +188,7 @@ static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
   lampar_call nothing = good;
   nothing.rows = 0;
   LAMPAR_TRY(lampar_all_reduce(rank->group, &nothing, rank->stream[0]));
-  return lampar_trial_batch(trial, fixture->samples, &small_call, 1);
+  return lampar_batch_run(batch, &fixture->data, &small_call, 1);
 }
 
 /* Bad calls are refused on the spot, a call of no rows does nothing, and the group goes on. */
