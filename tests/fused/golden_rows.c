@@ -26,7 +26,7 @@ lampar_status golden_rows_enter(golden_rows *book, int pack, uint64_t row,
   const bool is_same = memcmp(entry->digest, digest, LAMPAR_DIGEST_BYTES) == 0;
   pthread_mutex_unlock(&book->mutex);
   if (is_same) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "other bits for the same row %llu: %s, and before: %s",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "other bits for the same row %llu: %s, and before: %s",
                      (unsigned long long)row, who, entry->who);
 }
 

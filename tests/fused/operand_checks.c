@@ -67,11 +67,11 @@ static lampar_status expect_refusal(lampar_rank *rank, const lampar_call *good, 
   bad->spoil(&call, list, at);
   const lampar_status status = lampar_all_reduce(rank->group, &call, rank->stream[0]);
   if (status != LAMPAR_ERROR_ARGUMENT)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: %s, expected an argument error", name,
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s %s: %s, expected an argument error", name,
                        bad->what, lampar_status_string(status));
   if (strstr(lampar_last_error(), name) == NULL &&
       strstr(lampar_last_error(), "no_such_operand") == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: the message does not name it: %.300s", name,
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s %s: the message does not name it: %.300s", name,
                        bad->what, lampar_last_error());
   return LAMPAR_OK;
 }

@@ -106,7 +106,7 @@ static lampar_status expect_result(lampar_rank *rank, const wrong_call *wrong, c
   const size_t bytes = ELEMENTS * lampar_dtype_bytes(wrong->dtype);
   for (size_t i = 0; i < bytes; ++i)
     if (got[i] != expected[i])
-      return lampar_fail(LAMPAR_ERROR_SYSTEM,
+      return lampar_fail(LAMPAR_ERROR_MISMATCH,
                          "%s, operation %d, round %d: byte %zu of %zu is wrong",
                          lampar_dtype_name(wrong->dtype), (int)wrong->op, round, i, bytes);
   return LAMPAR_OK;
@@ -116,7 +116,7 @@ static lampar_status expect_count(lampar_rank *rank, lampar_reason reason, uint6
   lampar_stats stats = LAMPAR_STATS_INIT;
   LAMPAR_TRY(lampar_group_stats(rank->group, &stats));
   if (stats.nccl_calls[reason] == expected) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%llu calls are counted for '%s', expected %llu",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%llu calls are counted for '%s', expected %llu",
                      (unsigned long long)stats.nccl_calls[reason], lampar_reason_string(reason),
                      (unsigned long long)expected);
 }
@@ -125,7 +125,7 @@ static lampar_status expect_nccl(lampar_rank *rank, const lampar_call *call, lam
   lampar_answer answer = LAMPAR_ANSWER_INIT;
   LAMPAR_TRY(lampar_query(rank->group, call, &answer));
   if (answer.path == LAMPAR_PATH_NCCL && answer.reason == reason) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s, operation %d: path %d, reason '%s', expected '%s'",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s, operation %d: path %d, reason '%s', expected '%s'",
                      lampar_dtype_name(call->dtype), (int)call->op, (int)answer.path,
                      lampar_reason_string(answer.reason), lampar_reason_string(reason));
 }

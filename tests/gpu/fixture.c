@@ -63,7 +63,7 @@ lampar_status fixture_query(fixture *fixture, uint32_t dtype, uint64_t rows, uin
 
 lampar_status expect_status(lampar_status got, lampar_status expected, const char *what) {
   if (got == expected) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: %s%s%s%s, expected: %s", what,
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s: %s%s%s%s, expected: %s", what,
                      lampar_status_string(got), got != LAMPAR_OK ? " (" : "",
                      got != LAMPAR_OK ? lampar_last_error() : "", got != LAMPAR_OK ? ")" : "",
                      lampar_status_string(expected));

@@ -29,7 +29,7 @@ static lampar_status create_again(lampar_rank *rank, void *user) {
   lampar_group *again = NULL;
   LAMPAR_TRY(create(rank, user, &again));
   if (again != rank->group)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "a second creation gave another group");
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "a second creation gave another group");
   LAMPAR_TRY(lampar_rank_barrier(rank));
   return lampar_group_destroy(again); /* gives one reference back; the group stays */
 }
@@ -59,7 +59,7 @@ static lampar_status create_in_capture(lampar_rank *rank, void *user) {
   rank->driver->stream_end_capture(rank->stream[0], &graph);
   if (graph != NULL) rank->driver->graph_destroy(graph);
   if (status == LAMPAR_OK && group != NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "a refused creation left a group");
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "a refused creation left a group");
   return status;
 }
 
@@ -95,7 +95,7 @@ static lampar_status expect_reason(lampar_rank *rank, void *user) {
   call.hidden = 100;
   LAMPAR_TRY(lampar_query(rank->group, &call, &answer));
   if (answer.path == LAMPAR_PATH_NCCL && answer.reason == reason) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "path %d, reason '%s', expected '%s'; report: %s",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "path %d, reason '%s', expected '%s'; report: %s",
                      (int)answer.path, lampar_reason_string(answer.reason),
                      lampar_reason_string(reason), lampar_group_report(rank->group));
 }

@@ -35,7 +35,7 @@ static lampar_status expect_row_kernel(fixture *fixture, uint32_t dtype, uint64_
   snprintf(part, sizeof part, "_%s_h%u_", lampar_dtype_name(dtype), hidden);
   LAMPAR_TRY(fixture_query(fixture, dtype, rows, hidden, &answer));
   if (answer.path == LAMPAR_PATH_KERNEL && strstr(answer.kernel, part) != NULL) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s, %llu x %u: %s instead of the kernel for such rows",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s, %llu x %u: %s instead of the kernel for such rows",
                      lampar_dtype_name(dtype), (unsigned long long)rows, hidden,
                      answer.kernel != NULL ? answer.kernel : answer.message);
 }

@@ -14,7 +14,7 @@ static lampar_status expect_fault(lampar_rank *rank) {
   if (fault.rank == rank->rank && fault.source == missing && fault.missing == 1u << missing &&
       fault.kernel != NULL)
     return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM,
+  return lampar_fail(LAMPAR_ERROR_MISMATCH,
                      "the fault says rank %d, source %d, missing 0x%x, expected %d, %d, 0x%x",
                      fault.rank, fault.source, fault.missing, rank->rank, missing, 1u << missing);
 }
