@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cache/cache_place.h"
-#include "cache/file_write.h"
+#include "spec/file_bytes.h"
 
 enum {
   NAME_BYTES = 160,
@@ -160,14 +160,11 @@ static const char *read_bytes(int file, char **bytes, size_t *size) {
   *size = (size_t)facts.st_size;
   *bytes = malloc(*size + 1);
   if (*bytes == NULL) return "finds no memory";
-  for (size_t have = 0; have < *size;) {
-    const ssize_t got = read(file, *bytes + have, *size - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return "cannot be read";
-    if (got == 0) return "is truncated";
-    have += (size_t)got;
+  switch (lampar_file_bytes_read(file, *bytes, *size)) {
+  case 0: return NULL;
+  case ENODATA: return "is truncated";
+  default: return "cannot be read";
   }
-  return NULL;
 }
 
 static bool find_in(const lampar_cache *cache, const folder *from, const lampar_cache_key *key,
@@ -238,7 +235,7 @@ static int write_entry(const folder *to, const lampar_cache_key *key, const char
   int file;
   int cause = create(to, temporary, &file);
   if (cause != 0) return cause;
-  cause = lampar_file_write(file, entry, size);
+  cause = lampar_file_bytes_write(file, entry, size);
   if (close(file) != 0 && cause == 0) cause = errno;
   if (cause == 0 && renameat(to->file, temporary, to->file, name) != 0) cause = errno;
   if (cause != 0) unlinkat(to->file, temporary, 0);
