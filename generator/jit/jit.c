@@ -58,19 +58,14 @@ static lampar_status read_options(build *b, const lampar_jit_options *given) {
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_jit_options: read_folders is NULL, read_folder_count is %zu",
                        options->read_folder_count);
-  const lampar_exchange *const exchange = &options->exchange;
-  if (exchange->all_gather != NULL && options->comm != NULL)
+  if (options->exchange != NULL && options->comm != NULL)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_jit_options: exchange and comm are both set; set one");
-  if (exchange->all_gather != NULL && (exchange->world < 1 || exchange->world > LAMPAR_WORLD_MAX ||
-                                       exchange->rank < 0 || exchange->rank >= exchange->world))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_jit_options: exchange of rank %d of %d",
-                       exchange->rank, exchange->world);
-  return LAMPAR_OK;
+  if (options->exchange == NULL) return LAMPAR_OK;
+  return lampar_exchange_copy(options->exchange, "lampar_jit_options: exchange", &b->exchange);
 }
 
 static lampar_status open_exchange(build *b) {
-  b->exchange = b->options.exchange;
   if (b->options.comm == NULL) return LAMPAR_OK;
   LAMPAR_TRY(lampar_driver_open(&b->driver));
   LAMPAR_TRY(lampar_nccl_open(&b->nccl));
@@ -193,8 +188,7 @@ static lampar_status make(const source *from, const char *arch, const lampar_jit
   build b = {0};
   LAMPAR_TRY(read_options(&b, options));
   pthread_mutex_init(&b.log_mutex, NULL);
-  lampar_logger_open(&b.logger, b.options.log != NULL ? log_in_turn : NULL, &b,
-                     b.options.exchange.rank);
+  lampar_logger_open(&b.logger, b.options.log != NULL ? log_in_turn : NULL, &b, b.exchange.rank);
   const lampar_status status = run(&b, from, arch, bytes, size);
   close_build(&b);
   return status;

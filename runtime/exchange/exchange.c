@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/sized.h"
+#include "pack/variant.h"
 
 enum { WARN_AFTER_S = 30 };
 
@@ -84,8 +86,11 @@ lampar_status lampar_nccl_exchange_open(lampar_nccl_exchange *exchange, const la
       driver->memory_alloc(&exchange->buffer,
                            (size_t)LAMPAR_EXCHANGE_BYTES_MAX * (size_t)(exchange->world + 1)),
       "cuMemAlloc for the exchange"));
-  *result = (lampar_exchange){
-      .rank = rank, .world = exchange->world, .all_gather = all_gather, .user = exchange};
+  *result = (lampar_exchange){.size = sizeof *result,
+                              .rank = rank,
+                              .world = exchange->world,
+                              .all_gather = all_gather,
+                              .user = exchange};
   return LAMPAR_OK;
 }
 
@@ -98,6 +103,19 @@ void lampar_nccl_exchange_close(lampar_nccl_exchange *exchange) {
   if (exchange->buffer != 0) exchange->driver->memory_free(exchange->buffer);
   exchange->driver->stream_destroy(exchange->stream);
   *exchange = (lampar_nccl_exchange){0};
+}
+
+lampar_status lampar_exchange_copy(const lampar_exchange *given, const char *what,
+                                   lampar_exchange *copy) {
+  *copy = (lampar_exchange)LAMPAR_EXCHANGE_INIT;
+  LAMPAR_TRY(lampar_sized_read(copy, sizeof *copy, given, what));
+  if (copy->all_gather == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: all_gather is NULL", what);
+  if (copy->world < 1 || copy->world > LAMPAR_WORLD_MAX || copy->rank < 0 ||
+      copy->rank >= copy->world)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: rank %d of %d; a group has 1 to %d ranks", what,
+                       copy->rank, copy->world, LAMPAR_WORLD_MAX);
+  return LAMPAR_OK;
 }
 
 lampar_status lampar_exchange_step(const lampar_exchange *exchange, const char *activity,

@@ -29,6 +29,10 @@ lampar_status lampar_nccl_exchange_open(lampar_nccl_exchange *exchange, const la
                                         struct ncclComm *comm, lampar_exchange *result);
 void lampar_nccl_exchange_close(lampar_nccl_exchange *exchange);
 
+/* A checked copy of the caller's exchange, which messages call `what`. Errors: ARGUMENT. */
+lampar_status lampar_exchange_copy(const lampar_exchange *given, const char *what,
+                                   lampar_exchange *copy);
+
 /* Runs one step of "group set-up", or whatever the activity is. Errors: TIMEOUT or SYSTEM, naming
  * both. */
 lampar_status lampar_exchange_step(const lampar_exchange *exchange, const char *activity,

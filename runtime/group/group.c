@@ -24,13 +24,9 @@ static lampar_status check_arguments(struct ncclComm *comm, lampar_pack *const *
   if (config->lanes < 1 || config->lanes > LANES_MAX)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "config.lanes is %u (1 to %d)", config->lanes,
                        LANES_MAX);
-  const lampar_exchange *exchange = &config->exchange;
-  if (comm == NULL && exchange->all_gather == NULL)
+  if (comm == NULL && config->exchange == NULL)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_group_create needs an NCCL communicator or config.exchange");
-  if (exchange->all_gather != NULL && (exchange->rank < 0 || exchange->rank >= exchange->world))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "config.exchange: rank %d of %d", exchange->rank,
-                       exchange->world);
   return LAMPAR_OK;
 }
 
@@ -61,8 +57,7 @@ static lampar_status open_device(lampar_group *group) {
 static lampar_status open_exchange(lampar_group *group, struct ncclComm *comm) {
   group->comm = comm;
   if (comm != NULL) LAMPAR_TRY(lampar_nccl_open(&group->nccl));
-  if (group->config.exchange.all_gather != NULL) group->exchange = group->config.exchange;
-  else
+  if (group->config.exchange == NULL)
     LAMPAR_TRY(lampar_nccl_exchange_open(&group->nccl_exchange, &group->driver, &group->nccl,
                                          &group->logger, comm, &group->exchange));
   group->rank = group->exchange.rank;
@@ -146,6 +141,15 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
   lampar_group *group = calloc(1, sizeof *group);
   if (group == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a group");
   group->config = own;
+  if (own.exchange != NULL) {
+    const lampar_status copied =
+        lampar_exchange_copy(own.exchange, "config.exchange", &group->exchange);
+    if (copied != LAMPAR_OK) {
+      free(group);
+      return copied;
+    }
+    group->config.exchange = &group->exchange; /* the caller's may go away */
+  }
   lampar_logger_open(&group->logger, own.log, own.log_user, 0);
   bool reuse = false;
   const lampar_status status = open_group(group, comm, packs, pack_count, &reuse);

@@ -196,23 +196,30 @@ LAMPAR_API const char *lampar_pack_digest(const lampar_pack *pack);
 
 /* ---- groups ------------------------------------------------------------------------------ */
 
-/* How the ranks of a group exchange a few hundred bytes while it is set up. Left empty, it goes
- * over the NCCL communicator. Engines that have another way (a CPU group), and programs with
- * several ranks on one GPU, which NCCL does not take, give their own. */
+/* How the ranks of a group exchange a few hundred bytes while it is set up. By default over the
+ * NCCL communicator; engines with another way (a CPU group) and programs with several ranks on one
+ * GPU, which NCCL does not support, provide their own. Start from LAMPAR_EXCHANGE_INIT. */
 typedef struct lampar_exchange {
-  int rank;  /* 0 .. world-1 */
-  int world; /* ranks */
+  size_t size; /* sizeof(lampar_exchange) of the caller */
+  int rank;    /* 0 .. world-1 */
+  int world;   /* ranks */
   /* Collective: gives every rank the `bytes` of all ranks, in rank order. Returns 0 for success. */
   int (*all_gather)(void *user, const void *mine, void *all, size_t bytes);
   void *user;
 } lampar_exchange;
+
+#define LAMPAR_EXCHANGE_INIT                                                                       \
+  { sizeof(lampar_exchange), 0, 0, NULL, NULL }
 
 /* An exchange between threads of this process, one thread a rank. A rank that does not arrive
  * within `timeout_ms` makes the others' all_gather fail. Errors: ARGUMENT, SYSTEM. */
 typedef struct lampar_local_exchange lampar_local_exchange;
 LAMPAR_API lampar_status lampar_local_exchange_create(int world, uint32_t timeout_ms,
                                                       lampar_local_exchange **local);
-LAMPAR_API lampar_exchange lampar_local_exchange_rank(lampar_local_exchange *local, int rank);
+
+/* That of one rank, owned by `local`; NULL for a rank outside 0 .. world-1. */
+LAMPAR_API const lampar_exchange *lampar_local_exchange_rank(lampar_local_exchange *local,
+                                                             int rank);
 LAMPAR_API void lampar_local_exchange_destroy(lampar_local_exchange *local);
 
 typedef enum lampar_role {
@@ -245,16 +252,14 @@ typedef struct lampar_group_config {
                               Every kernel on the stream that is launched that way must wait
                               (griddepcontrol.wait) before it reads what earlier ones wrote. */
   uint32_t watchdog_ms;    /* bound of a wait for other ranks; 0: the pack's. May only shorten it */
-  lampar_exchange exchange; /* empty: over the communicator */
-  lampar_log_function log;  /* NULL: standard error, as LAMPAR_DEBUG says */
+  const lampar_exchange *exchange; /* copied; its user data must outlive the group. NULL: over the
+                                      communicator */
+  lampar_log_function log;         /* NULL: standard error, as LAMPAR_DEBUG says */
   void *log_user;
 } lampar_group_config;
 
 #define LAMPAR_GROUP_CONFIG_INIT                                                                   \
-  {                                                                                                \
-    sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, {0, 0, NULL, NULL},    \
-        NULL, NULL                                                                                 \
-  }
+  { sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, NULL, NULL, NULL }
 
 /* One rank of a set of ranks that reduce together. */
 typedef struct lampar_group lampar_group;
@@ -277,8 +282,9 @@ LAMPAR_API lampar_status lampar_group_create(lampar_group **group, struct ncclCo
  * Errors: DRIVER (reported, everything is freed all the same). */
 LAMPAR_API lampar_status lampar_group_destroy(lampar_group *group);
 
-/* An operand of a call's epilogue. All that the epilogue declares must be given, in any order, each
- * with the dtype that it declares: an operand is never reinterpreted. */
+/* An operand of a call's epilogue, an element of an array whose stride is call.operand_size. All
+ * that the epilogue declares must be given, in any order, each with the dtype that it declares: an
+ * operand is never reinterpreted. */
 typedef struct lampar_operand {
   const char *name;
   void *data;      /* device memory, aligned to its element; NULL for one per call */
@@ -305,12 +311,13 @@ typedef struct lampar_call {
   const char *epilogue;           /* as a pack names it; NULL or "": none */
   const lampar_operand *operands; /* of the epilogue */
   uint32_t operand_count;
+  size_t operand_size; /* sizeof(lampar_operand) of the caller: the stride of `operands` */
 } lampar_call;
 
 #define LAMPAR_CALL_INIT                                                                           \
   {                                                                                                \
     sizeof(lampar_call), NULL, NULL, 1, 0, 0, 0, LAMPAR_BF16, LAMPAR_SUM, 0,                       \
-        LAMPAR_ROUNDING_UNFUSED, NULL, NULL, 0                                                     \
+        LAMPAR_ROUNDING_UNFUSED, NULL, NULL, 0, sizeof(lampar_operand)                             \
   }
 
 /* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns
