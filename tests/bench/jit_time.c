@@ -21,15 +21,15 @@ typedef struct meeting {
 
 typedef struct member {
   meeting *meeting;
-  int rank, world;
+  lampar_exchange exchange;
 } member;
 
 static int all_gather(void *user, const void *mine, void *all, size_t bytes) {
   const member *const self = user;
   if (bytes > MESSAGE_BYTES_MAX) return 1;
-  memcpy(self->meeting->messages[self->rank], mine, bytes);
+  memcpy(self->meeting->messages[self->exchange.rank], mine, bytes);
   pthread_barrier_wait(&self->meeting->barrier);
-  for (int r = 0; r < self->world; ++r)
+  for (int r = 0; r < self->exchange.world; ++r)
     memcpy((char *)all + (size_t)r * bytes, self->meeting->messages[r], bytes);
   pthread_barrier_wait(&self->meeting->barrier); /* no message changes while it is read */
   return 0;
@@ -47,15 +47,13 @@ static meeting *open_meeting(int world) {
   return result == 0 ? shared : NULL;
 }
 
-static int build(char *const *arguments, member *self) {
+static int build(char *const *arguments, const lampar_exchange *exchange) {
   lampar_jit_stats stats = LAMPAR_JIT_STATS_INIT;
   lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
   lampar_pack *pack = NULL;
   options.stats = &stats;
   options.world = atoi(arguments[3]);
-  if (self != NULL)
-    options.exchange = (lampar_exchange){
-        .rank = self->rank, .world = self->world, .all_gather = all_gather, .user = self};
+  options.exchange = exchange;
   if (lampar_jit_build(arguments[1], arguments[2], &options, &pack) != LAMPAR_OK) {
     fprintf(stderr, "jit_time: %s\n", lampar_last_error());
     return 1;
@@ -74,7 +72,14 @@ static int build_together(char *const *arguments, int world) {
   }
   for (int rank = 0; rank < world; ++rank) {
     const pid_t process = fork();
-    if (process == 0) exit(build(arguments, &(member){shared, rank, world}));
+    if (process == 0) {
+      member self = {.meeting = shared, .exchange = LAMPAR_EXCHANGE_INIT};
+      self.exchange.rank = rank;
+      self.exchange.world = world;
+      self.exchange.all_gather = all_gather;
+      self.exchange.user = &self;
+      exit(build(arguments, &self.exchange));
+    }
     if (process < 0) return 1;
   }
   int failed = 0;
