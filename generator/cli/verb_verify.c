@@ -38,17 +38,14 @@ enum { OPTION_DEVICE = 256, OPTION_WORLD, OPTION_SEED, OPTION_SCHEDULES, OPTION_
 
 static const struct argp_option options[] = {
     {"device", OPTION_DEVICE, "gpu|emu", 0,
-     "Where the kernels run: the GPUs of this machine (default), or the emulated device, which "
-     "needs none",
-     0},
-    {"world", OPTION_WORLD, "N", 0, "Only kernels for N ranks (default: every number in the pack)",
-     0},
-    {"seed", OPTION_SEED, "S", 0, "Of the random data (default: 1)", 0},
+     "Run on the GPUs of this machine (default) or on the emulated device, which needs no GPU", 0},
+    {"world", OPTION_WORLD, "N", 0,
+     "Run only kernels for N ranks (default: every number in the pack)", 0},
+    {"seed", OPTION_SEED, "S", 0, "Seed of the random data (default: 1)", 0},
     {"schedules", OPTION_SCHEDULES, "K", 0,
-     "Orders of execution that the emulated device tries for each kernel (default: 1): those of "
-     "the seed and of the numbers after it",
+     "Run each kernel under K schedules of the emulated device: seeds S to S+K-1 (default: 1)", 0},
+    {"filter", OPTION_FILTER, "PATTERN", 0, "Run only kernels whose name matches the shell pattern",
      0},
-    {"filter", OPTION_FILTER, "PATTERN", 0, "Only kernels whose name matches, as a shell does", 0},
     {0},
 };
 
@@ -59,27 +56,27 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_DEVICE:
     given->is_emulated = strcmp(value, "emu") == 0;
     if (!given->is_emulated && strcmp(value, "gpu") != 0)
-      argp_error(state, "--device %s: it can be gpu or emu", value);
+      argp_error(state, "--device %s: expected gpu or emu", value);
     return 0;
   case OPTION_WORLD:
     given->world = (int)strtol(value, &end, 10);
     if (*end != '\0' || given->world < 1 || given->world > LAMPAR_WORLD_MAX)
-      argp_error(state, "--world %s: 1 to %d ranks", value, LAMPAR_WORLD_MAX);
+      argp_error(state, "--world %s: expected 1 to %d ranks", value, LAMPAR_WORLD_MAX);
     return 0;
   case OPTION_SEED:
     given->seed = strtoull(value, &end, 0);
-    if (*value == '\0' || *end != '\0') argp_error(state, "--seed %s: a number", value);
+    if (*value == '\0' || *end != '\0') argp_error(state, "--seed %s: expected a number", value);
     return 0;
   case OPTION_SCHEDULES: {
     const unsigned long schedules = strtoul(value, &end, 10);
     if (*end != '\0' || schedules < 1 || schedules > SCHEDULES_MAX)
-      argp_error(state, "--schedules %s: 1 to %d", value, SCHEDULES_MAX);
+      argp_error(state, "--schedules %s: expected 1 to %d", value, SCHEDULES_MAX);
     given->schedules = (unsigned)schedules;
     return 0;
   }
   case OPTION_FILTER: given->filter = value; return 0;
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one PACK at a time");
+    if (state->arg_num > 0) argp_error(state, "expected one PACK");
     given->pack = value;
     return 0;
   case ARGP_KEY_END:
@@ -139,7 +136,7 @@ static uint64_t limit_of(const lampar_kernel_info *info) {
 static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *info) {
   uint64_t limit = 0;
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info other;
+    lampar_kernel_info other = LAMPAR_KERNEL_INFO_INIT;
     if (lampar_pack_info(pack, i, &other) == LAMPAR_OK && is_same_key(&other, info) &&
         limit_of(&other) < limit_of(info) && limit_of(&other) > limit)
       limit = limit_of(&other);
@@ -150,7 +147,7 @@ static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *
 /* Whether a single-pass kernel of the same algorithm covers all that this persistent one takes. */
 static bool is_covered(const lampar_pack *pack, const lampar_kernel_info *info) {
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info other;
+    lampar_kernel_info other = LAMPAR_KERNEL_INFO_INIT;
     if (info->persistent && lampar_pack_info(pack, i, &other) == LAMPAR_OK && !other.persistent &&
         is_same_key(&other, info) && strcmp(other.algorithm, info->algorithm) == 0 &&
         limit_of(&other) >= limit_of(info))
@@ -168,13 +165,16 @@ static lampar_status find_shapes(const verification *v, const lampar_pack *pack,
   for (*count = 0; is_epilogue_only(info) && *count < SIZES_MAX; ++*count)
     shapes[*count] = (shape){epilogue_only[*count], info->hidden};
   if (is_epilogue_only(info)) return LAMPAR_OK; /* a group of one rank has no other kernel */
-  const size_t unit = info->hidden > 0 ? 1 : lampar_dtype_bytes(info->dtype);
+  const size_t element = lampar_dtype_bytes(info->dtype);
+  const size_t whole = info->alignment > 0 ? info->alignment : element; /* of a flat message */
+  const size_t unit = info->hidden > 0 ? 1 : whole;
   const uint64_t low = limit_before(pack, info) / unit + 1;
   const uint64_t high = limit_of(info) / unit;
   const uint64_t middle = low + (high - low) / 2;
   const uint64_t sizes[SIZES_MAX] = {low, high, middle, middle > low + 3 ? middle - 3 : low};
   for (size_t i = 0; i < SIZES_MAX; ++i) {
-    const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden} : (shape){1, sizes[i]};
+    const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden}
+                                     : (shape){1, sizes[i] * (whole / element)};
     lampar_call call = LAMPAR_CALL_INIT;
     lampar_answer answer = LAMPAR_ANSWER_INIT;
     call.dtype = info->dtype;
@@ -203,14 +203,14 @@ static lampar_status verify_kernel(verification *v, const lampar_pack *pack, siz
                                    outcome *result) {
   shape shapes[SIZES_MAX];
   size_t count;
-  lampar_kernel_info kernel;
+  lampar_kernel_info kernel = LAMPAR_KERNEL_INFO_INIT;
   const lampar_kernel_info *const info = &kernel;
   *result = (outcome){.has_reference = true};
   LAMPAR_TRY(lampar_pack_info(pack, index, &kernel));
   LAMPAR_TRY(find_shapes(v, pack, info, shapes, &count));
   if (count == 0) return LAMPAR_OK;
   if (info->epilogue[0] != '\0')
-    return verify_fused(v, &pack->records[index].variant, shapes, count, result);
+    return verify_fused(v, &pack->kernels[index].variant, shapes, count, result);
 
   lampar_trial_call list[CALLS] = {0};
   for (size_t i = 0; i < CALLS; ++i) {
@@ -221,8 +221,8 @@ static lampar_status verify_kernel(verification *v, const lampar_pack *pack, siz
         .hidden = s.hidden,
         .first = (i * 7919 + v->given->seed) % MARGIN_ELEMENTS,
         /* Half of the calls is aligned, as most of a server's are. */
-        .input_shift = i / 2 % 2 * (uint32_t)i,
-        .output_shift = i / 2 % 2 * (uint32_t)(i + 1),
+        .input_shift = info->alignment > 0 ? 0 : i / 2 % 2 * (uint32_t)i,
+        .output_shift = info->alignment > 0 ? 0 : i / 2 % 2 * (uint32_t)(i + 1),
         .in_place = i % 5 == 4,
     };
   }
@@ -291,7 +291,7 @@ static lampar_status report_kernel(verification *v, lampar_pack *pack, size_t in
 static lampar_status verify_kernels(verification *v, lampar_pack *pack, int world, bool covered) {
   bool is_open = false;
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(pack, i, &info));
     if (!is_wanted(v, &info, world) || is_covered(v->pack, &info) != covered) continue;
     if (!is_open) LAMPAR_TRY(open_group(v, pack, world));
@@ -303,7 +303,7 @@ static lampar_status verify_kernels(verification *v, lampar_pack *pack, int worl
 
 static lampar_status make_samples(verification *v, int world) {
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (!is_wanted(v, &info, world) || info.epilogue[0] != '\0') continue;
     lampar_samples *s = &v->samples[info.dtype];
@@ -339,10 +339,10 @@ static lampar_status open_device(verification *v) {
   uint64_t bytes = 0;
   size_t largest_fused = 0;
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (v->given->world == 0 && info.world > most) most = info.world;
-    const size_t fused = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->records[i].variant) : 0;
+    const size_t fused = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->kernels[i].variant) : 0;
     if (fused > largest_fused) largest_fused = fused;
     if (fused == 0 && info.max_bytes > bytes) bytes = info.max_bytes;
   }
@@ -373,7 +373,7 @@ static lampar_status build_pack(lampar_rank *rank, void *user) {
   return lampar_jit_build(v->given->pack, NULL, &options, &v->pack);
 }
 
-/* Mistakes in a spec are no rank's, and need no device. */
+/* Report spec errors before touching a device. */
 static lampar_status check_spec(const char *path) {
   const char *const templates = lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
   lampar_spec spec = {0};
@@ -407,7 +407,7 @@ static lampar_status verify(verification *v) {
   for (int world = 1; world <= LAMPAR_WORLD_MAX; ++world) {
     bool any = false;
     for (size_t i = 0; i < lampar_pack_count(v->pack) && !any; ++i) {
-      lampar_kernel_info info;
+      lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
       LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
       any = is_wanted(v, &info, world) && (v->given->world == 0 || v->given->world == world);
     }
@@ -431,10 +431,10 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
       options,
       parse,
       "PACK|SPEC.lua",
-      "Runs the kernels of a pack, or of a spec, made as at the start of a server, with random "
-      "data and compares every bit with the exact sum, "
-      "which is itself held against a float64 sum; of fused kernels, with what their stages must "
-      "give. The ranks are threads; several may share a GPU.",
+      "Runs the kernels of a pack with random data and compares every bit of their results with a "
+      "reference computed on the host: the exact sum, which is checked against a float64 sum, and "
+      "for fused kernels the result of their stages. Given a spec, it runs the kernels that a "
+      "server would compile at start-up. The ranks are threads; several may share a GPU.",
       NULL,
       NULL,
       NULL};

@@ -15,7 +15,7 @@ lampar_status lampar_looping_pack_open(const lampar_pack *pack, void **bytes,
   lampar_pack_record *records = (lampar_pack_record *)(copy + sizeof *header);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < header->record_count; ++i)
-    if (records[i].variant.persistent) records[kept++] = records[i];
+    if (records[i].persistent) records[kept++] = records[i];
   header->record_count = kept; /* the code of the others stays, unused */
   memset(header->digest, 0, sizeof header->digest);
   lampar_digest(copy, pack->size, header->digest);

@@ -2,8 +2,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-static _Thread_local char message[1024];
+static _Thread_local char message[LAMPAR_FAILURE_BYTES];
 
 lampar_status lampar_fail(lampar_status status, const char *format, ...) {
   /* The arguments may point into the old message: make the new one beside it. */
@@ -18,6 +19,18 @@ lampar_status lampar_fail(lampar_status status, const char *format, ...) {
 
 const char *lampar_last_error(void) {
   return message;
+}
+
+void lampar_failure_save(lampar_failure *failure, lampar_status status) {
+  memset(failure, 0, sizeof *failure); /* all bytes are sent */
+  failure->status = (int32_t)status;
+  if (status != LAMPAR_OK) snprintf(failure->message, sizeof failure->message, "%s", message);
+}
+
+lampar_status lampar_failure_raise(const lampar_failure *failure) {
+  if (failure->status == LAMPAR_OK) return LAMPAR_OK;
+  return lampar_fail((lampar_status)failure->status, "%.*s", (int)sizeof failure->message,
+                     failure->message);
 }
 
 const char *lampar_status_string(lampar_status status) {

@@ -95,17 +95,17 @@ static lampar_status run_kernel(lampar_group *group, const lampar_call *call, si
                                 struct CUstream_st *stream) {
   const lampar_kernel *kernel = &group->kernels.list[index];
   lampar_arguments arguments = group->arguments[call->lane];
-  LAMPAR_TRY(fill_arguments(call, &kernel->record->variant, &arguments));
+  LAMPAR_TRY(fill_arguments(call, &kernel->packed->variant, &arguments));
 
   /* All blocks of all ranks on a device must be on it at once. Mailboxes do not depend on the
    * launch, so this may be decided here, by this rank alone. */
-  if (!kernel->record->variant.persistent && !lampar_launch_fits(kernel, &arguments)) {
+  if (!kernel->packed->variant.persistent && !lampar_launch_fits(kernel, &arguments)) {
     const size_t persistent = lampar_select_persistent(&group->candidates, index);
     if (persistent != SIZE_MAX) index = persistent;
     kernel = &group->kernels.list[index];
   }
   arguments.kernel = (uint32_t)index;
-  uint64_t bound = kernel->record->variant.watchdog_ms;
+  uint64_t bound = kernel->packed->variant.watchdog_ms;
   if (group->config.watchdog_ms > 0 && group->config.watchdog_ms < bound)
     bound = group->config.watchdog_ms;
   arguments.watchdog_ns = bound * 1000000;
@@ -135,7 +135,7 @@ static const lampar_kernel *find_epilogue_only(const lampar_group *group, const 
 static lampar_status run_epilogue_only(const lampar_group *group, const lampar_kernel *kernel,
                                        const lampar_call *call, struct CUstream_st *stream) {
   lampar_arguments arguments = {0};
-  LAMPAR_TRY(fill_arguments(call, &kernel->record->variant, &arguments));
+  LAMPAR_TRY(fill_arguments(call, &kernel->packed->variant, &arguments));
   return lampar_launch(&group->driver, kernel, &arguments, group->config.programmatic_launch != 0,
                        stream);
 }
@@ -147,7 +147,7 @@ static lampar_status run_nccl_and_alone(const lampar_group *group, const lampar_
   if (kernel == NULL) return LAMPAR_ERROR_NO_KERNEL;
   lampar_arguments checked = {0};
   LAMPAR_TRY(
-      fill_arguments(call, &kernel->record->variant, &checked)); /* before anything is enqueued */
+      fill_arguments(call, &kernel->packed->variant, &checked)); /* before anything is enqueued */
   lampar_device_pointer sum;
   LAMPAR_TRY(lampar_fallback_sum(&group->driver, &group->nccl, group->comm, call, &sum, stream));
   lampar_call rest = *call;
@@ -209,7 +209,7 @@ lampar_status lampar_query(lampar_group *group, const lampar_call *given, lampar
   lampar_answer found = {.reason = selection.reason, .message = group->message};
   if (selection.reason == LAMPAR_REASON_NONE) {
     found.path = LAMPAR_PATH_KERNEL;
-    found.kernel = group->kernels.list[selection.index].record->name;
+    found.kernel = group->kernels.list[selection.index].packed->record->name;
   } else {
     found.path = LAMPAR_PATH_NCCL;
   }

@@ -8,8 +8,7 @@
 #include "pack/select.h"
 
 typedef struct lampar_kernel {
-  const lampar_pack_record *record;
-  const void *code;
+  const lampar_pack_kernel *packed;
   struct CUlib_st *library;
   struct CUfunc_st *function;
   uint32_t resident; /* blocks, or clusters, that this rank may have on its device at once */

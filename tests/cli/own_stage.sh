@@ -50,17 +50,17 @@ refused "relu2.lua:8: stages is .*beside the spec, in at most 63 characters with
   "$LAMPAR" plan relu2.lua
 
 # A total that a map uses at once, in a stage that does not quantise, compiles: for the emulated device.
-cat > stages/unit_peak.cu.in << 'END'
+cat > stages/unit_amax.cu.in << 'END'
 $stage "x / max|x|"
-$peak "peak"
+$amax "amax"
 $map()
-for (unsigned i = 0; i < kVectorElements; ++i) x[i] = peak > 0 ? divide(x[i], peak) : x[i];
+for (unsigned i = 0; i < kVectorElements; ++i) x[i] = amax > 0 ? __fdiv_rn(x[i], amax) : x[i];
 as_dtype(x);
 END
-cat > unit_peak.lua << 'END'
+cat > unit_amax.lua << 'END'
 return spec {
-  name = "unit_peak", arch = { "emu" }, world = { 2 }, dtype = { "bf16", "f32" }, hidden = { 1024 }, rows = 4,
-  stages = "stages", epilogue = { { "unit_peak" }, { "unit_peak", "fp8_token" } },
+  name = "unit_amax", arch = { "emu" }, world = { 2 }, dtype = { "bf16", "f32" }, hidden = { 1024 }, rows = 4,
+  stages = "stages", epilogue = { { "unit_amax" }, { "unit_amax", "fp8_token" } },
 }
 END
-"$LAMPAR" build unit_peak.lua > /dev/null 2> log || fail "$(cat log)"
+"$LAMPAR" build unit_amax.lua > /dev/null 2> log || fail "$(cat log)"

@@ -218,7 +218,7 @@ static lampar_status come_alone(lampar_rank *rank, void *user) {
   if (rank->rank > 0) return LAMPAR_OK;
   LAMPAR_TRY(expect(lampar_group_create(&group, rank->comm, &pack, 1, &config) != LAMPAR_OK,
                     "a rank alone gets an error"));
-  return expect(strstr(lampar_last_error(), "step \"facts\", rank 0 of 2") != NULL,
+  return expect(strstr(lampar_last_error(), "step \"start\", rank 0 of 2") != NULL,
                 lampar_last_error());
 }
 
@@ -234,7 +234,7 @@ static lampar_status come_late(lampar_rank *rank, void *user) {
   lampar_group_config config = given->config;
   if (rank->rank > 0) return LAMPAR_OK;
   return expect_error(lampar_group_create(&group, NULL, &given->pack, 1, &config),
-                      LAMPAR_ERROR_SYSTEM, "step \"facts\", rank 0 of 2: the exchange returned");
+                      LAMPAR_ERROR_SYSTEM, "step \"start\", rank 0 of 2: the exchange returned");
 }
 
 static lampar_status late_in_process(lampar_ranks *ranks, lampar_pack *pack) {
@@ -266,7 +266,7 @@ static lampar_status damage(const char *file, size_t size, size_t at, size_t cut
 
 static lampar_status packs(lampar_ranks *ranks, lampar_pack *pack) {
   (void)ranks;
-  lampar_kernel_info info;
+  lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
   size_t fused = 0;
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
     LAMPAR_TRY(lampar_pack_info(pack, i, &info));
@@ -331,7 +331,7 @@ static lampar_status create_damaged(lampar_rank *rank, void *user) {
   memcpy(copy, good->data, good->size);
   LAMPAR_TRY(lampar_pack_open_owned(copy, good->size, "copy", &pack));
   for (uint32_t i = 0; rank->rank == 1 && i < pack->header->record_count; ++i)
-    if (pack->records[i].variant.world == 1) copy[pack->records[i].code_offset] ^= 1;
+    if (pack->kernels[i].variant.world == 1) copy[pack->kernels[i].record->code_offset] ^= 1;
   lampar_group *group = NULL;
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
