@@ -69,9 +69,10 @@ static void describe(const lampar_group *group, const lampar_call *call, lampar_
   case LAMPAR_REASON_ROWS:
   case LAMPAR_REASON_BYTES:
     snprintf(message, size,
-             "%llu x %llu %s: %s; the group has %zu kernels and %llu mailboxes a lane", rows,
+             "%llu x %llu %s: %s; the group has %zu kernels%s%s and %llu mailboxes a lane", rows,
              length, lampar_dtype_name(call->dtype), lampar_reason_string(reason),
-             group->kernels.count, (unsigned long long)group->workspace.mailboxes);
+             group->kernels.count, group->names[0] != '\0' ? " with names like " : "", group->names,
+             (unsigned long long)group->workspace.mailboxes);
     break;
   default:
     snprintf(message, size, "%s%s%s", lampar_reason_string(reason),
@@ -101,7 +102,13 @@ static lampar_status run_kernel(lampar_group *group, const lampar_call *call, si
    * launch, so this may be decided here, by this rank alone. */
   if (!kernel->packed->variant.persistent && !lampar_launch_fits(kernel, &arguments)) {
     const size_t persistent = lampar_select_persistent(&group->candidates, index);
-    if (persistent != SIZE_MAX) index = persistent;
+    if (persistent == SIZE_MAX)
+      return lampar_fail(
+          LAMPAR_ERROR_NO_KERNEL,
+          "%s: its blocks do not fit on this GPU at once, and there is no persistent "
+          "kernel to take its place; LAMPAR_KERNEL leaves kernels like %s",
+          kernel->packed->record->name, group->names);
+    index = persistent;
     kernel = &group->kernels.list[index];
   }
   arguments.kernel = (uint32_t)index;

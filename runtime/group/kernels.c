@@ -1,5 +1,6 @@
 #include "group/kernels.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -29,7 +30,8 @@ static bool is_listed(const lampar_kernels *kernels, size_t before, const lampar
 }
 
 lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const *packs,
-                                     size_t pack_count, uint32_t arch, uint32_t world) {
+                                     size_t pack_count, uint32_t arch, uint32_t world,
+                                     const char *names) {
   *kernels = (lampar_kernels){0};
   size_t most = 0;
   for (size_t p = 0; p < pack_count; ++p) most += packs[p]->header->record_count;
@@ -42,6 +44,7 @@ lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const
     for (uint32_t i = 0; i < packs[p]->header->record_count; ++i) {
       const lampar_pack_kernel *packed = &packs[p]->kernels[i];
       if (packed->variant.arch != arch || packed->variant.world != world) continue;
+      if (names[0] != '\0' && fnmatch(names, packed->record->name, 0) != 0) continue;
       if (is_listed(kernels, others, &packed->variant)) continue;
       kernels->list[kernels->count++] = (lampar_kernel){.packed = packed};
     }
