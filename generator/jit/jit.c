@@ -12,6 +12,7 @@
 #include "jit/jit_share.h"
 #include "jit/jit_target.h"
 #include "pack/pack_write.h"
+#include "pack/private_api.h"
 
 /* A spec: the file `name`, or the text. */
 typedef struct source {
