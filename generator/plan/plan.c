@@ -27,7 +27,7 @@ typedef struct planning {
   lampar_variant key;
 } planning;
 
-/* What is dropped for one reason, on whatever archs and worlds, is said once. */
+/* A combination that is dropped for the same reason on several archs and worlds is listed once. */
 __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *plan, const char *what,
                                                                 const char *why, ...) {
   lampar_skip *skips = realloc(plan->skips, (plan->skip_count + 1) * sizeof *skips);
@@ -49,7 +49,7 @@ __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *pla
   return is_known ? LAMPAR_OK : lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
 }
 
-/* Two models, or a model and a number, may ask for the same width. */
+/* Two models, or a model and a number, may have the same width. */
 static lampar_status choose_widths(planning *p) {
   const lampar_spec *spec = p->spec;
   p->widths = calloc(spec->width_count + 1, sizeof *p->widths);
@@ -86,13 +86,13 @@ static lampar_status too_many(const planning *p, uint64_t kernels, const char *m
       spec->dtype_count, p->width_count - 1, epilogues, LAMPAR_PACK_RECORDS_MAX);
 }
 
-/* ---- one key: its epilogue, then its kernels; inside of the sandbox ---- */
+/* ---- one key: its epilogue, then its kernels; inside the sandbox ---- */
 
 static bool is_fused(const planning *p) {
   return p->epilogue->text[0] != '\0';
 }
 
-/* Fills in the key's epilogue. False: the stages make no sense for it, which the plan says. */
+/* Fills in the key's epilogue. False: the stages refuse the key, and the plan lists why. */
 static bool declare_epilogue(lua_State *L, planning *p) {
   const lampar_own_stages own = {p->spec->stages_folder, p->spec->stages};
   const lampar_stages_result result =

@@ -1,5 +1,5 @@
-/* Reading files, with a limit for each kind; and the files that a step has read, which is what a
- * depfile lists. */
+/* Reading files, with a size limit for each kind; and the list of files that a step has read, for
+ * its depfile. */
 #ifndef LAMPAR_FILES_H
 #define LAMPAR_FILES_H
 
@@ -7,7 +7,7 @@
 
 #include "lampar/lampar.h"
 
-/* Bytes of the largest file of a kind that is read. */
+/* Largest file of each kind, in bytes. */
 enum {
   LAMPAR_SPEC_BYTES_MAX = 1 << 20,
   LAMPAR_TEMPLATE_BYTES_MAX = 1 << 20,
@@ -30,7 +30,7 @@ lampar_status lampar_files_add(lampar_files *files, const char *path);
 /* Leaves an empty list. */
 void lampar_files_free(lampar_files *files);
 
-/* The bytes of a file, with a 0 behind them that `size` does not count; the caller frees `text`.
+/* The bytes of a file, followed by a 0 that `size` does not count; the caller frees `text`.
  * Errors: SYSTEM (cannot be read), ARGUMENT (more than `limit` bytes). */
 lampar_status lampar_file_read(const char *path, size_t limit, char **text, size_t *size);
 

@@ -110,7 +110,7 @@ lampar_status lampar_hf_config_spec(const char *path, const lampar_hf_request *r
     int line = 1;
     for (const char *at = text; at < end; ++at) line += *at == '\n';
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                         "%s:%d: is no JSON; name the config.json of a model", path, line);
+                         "%s:%d: is not JSON; name the config.json of a model", path, line);
   }
   if (status == LAMPAR_OK) status = lampar_sandbox_open(&sandbox);
   if (status == LAMPAR_OK) status = lampar_sandbox_run(sandbox, path, convert, &c);
