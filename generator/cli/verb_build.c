@@ -13,6 +13,7 @@
 #include "offline/output_file.h"
 #include "pack/arch.h"
 #include "plan/plan.h"
+#include "spec/spec_archs.h"
 
 typedef struct arguments {
   const char *spec, *output, *archs, *templates;
@@ -62,24 +63,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-static bool has_arch(const uint32_t *archs, size_t count, uint32_t arch) {
-  for (size_t i = 0; i < count; ++i)
-    if (archs[i] == arch) return true;
-  return false;
-}
-
 static lampar_status arch_missing(const lampar_spec *spec, const char *wanted) {
-  char known[128] = "";
-  for (size_t i = 0, used = 0; i < spec->arch_count && used < sizeof known; ++i)
-    used += (size_t)snprintf(known + used, sizeof known - used, " %s",
-                             lampar_arch_name(spec->archs[i]));
+  char known[LAMPAR_SPEC_ARCH_NAMES_BYTES];
+  lampar_spec_arch_names(spec, known);
   return lampar_fail(LAMPAR_ERROR_ARGUMENT, "--arch '%s': the spec %s has only%s", wanted,
                      spec->name, known);
 }
 
 /* Keeps only the archs that `list` names: "sm_90,sm_100". */
 static lampar_status narrow(lampar_spec *spec, const char *list) {
-  uint32_t kept[LAMPAR_SPEC_ARCHS];
+  uint32_t archs[LAMPAR_SPEC_ARCHS];
   size_t count = 0;
   while (true) {
     char name[32];
@@ -87,14 +80,14 @@ static lampar_status narrow(lampar_spec *spec, const char *list) {
     const size_t length = strcspn(list, ",");
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
              list);
-    if (!lampar_arch_parse(name, &arch) || !has_arch(spec->archs, spec->arch_count, arch))
+    if (!lampar_arch_parse(name, &arch) ||
+        !lampar_archs_contain(spec->archs, spec->arch_count, arch))
       return arch_missing(spec, name);
-    if (!has_arch(kept, count, arch)) kept[count++] = arch;
+    if (!lampar_archs_contain(archs, count, arch)) archs[count++] = arch;
     if (list[length] == '\0') break;
     list += length + 1;
   }
-  memcpy(spec->archs, kept, count * sizeof *kept);
-  spec->arch_count = count;
+  lampar_spec_keep_archs(spec, archs, count);
   return LAMPAR_OK;
 }
 
