@@ -129,13 +129,14 @@ static lampar_status make_ninja_text(const arguments *given, const lampar_plan *
       .line_info = given->compiler.line_info,
   };
   char *spec = NULL, *stages = NULL;
-  lampar_status status = make_absolute(given->spec, &spec);
-  if (status == LAMPAR_OK && plan->stages_folder != NULL)
-    status = make_absolute(plan->stages_folder, &stages);
+  lampar_status status;
+  LAMPAR_TRY_OUT(make_absolute(given->spec, &spec));
+  if (plan->stages_folder != NULL) LAMPAR_TRY_OUT(make_absolute(plan->stages_folder, &stages));
   facts.spec = spec;
   facts.stages = stages;
-  if (status == LAMPAR_OK) status = make_files_absolute(read, &facts.spec_files);
-  if (status == LAMPAR_OK) status = lampar_ninja_file_make(plan, &facts, text);
+  LAMPAR_TRY_OUT(make_files_absolute(read, &facts.spec_files));
+  LAMPAR_TRY_OUT(lampar_ninja_file_make(plan, &facts, text));
+out:
   lampar_files_free(&facts.spec_files);
   free(spec);
   free(stages);
@@ -162,19 +163,19 @@ static lampar_status prepare(const arguments *given, const lampar_plan *plan,
                              const lampar_files *read, const lampar_nvrtc *nvrtc,
                              const char *folder) {
   char *plan_text = NULL, *compiler_text = NULL, *ninja_text = NULL;
-  lampar_status status = LAMPAR_OK;
-  for (size_t i = 0; i < plan->variant_count && status == LAMPAR_OK; ++i)
+  lampar_status status;
+  for (size_t i = 0; i < plan->variant_count; ++i)
     if (plan->variants[i].arch != LAMPAR_ARCH_EMU)
-      status = lampar_nvrtc_require(nvrtc, plan->variants[i].arch);
-  if (status == LAMPAR_OK) status = lampar_plan_to_json(plan, &plan_text);
-  if (status == LAMPAR_OK)
-    status =
-        lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true), &compiler_text);
-  if (status == LAMPAR_OK) status = make_ninja_text(given, plan, read, nvrtc, &ninja_text);
-  if (status == LAMPAR_OK) status = lampar_output_folder_make(folder);
-  if (status == LAMPAR_OK) status = write_text(folder, "plan.json", plan_text);
-  if (status == LAMPAR_OK) status = write_text(folder, "compiler.json", compiler_text);
-  if (status == LAMPAR_OK) status = write_text(folder, "build.ninja", ninja_text);
+      LAMPAR_TRY_OUT(lampar_nvrtc_require(nvrtc, plan->variants[i].arch));
+  LAMPAR_TRY_OUT(lampar_plan_to_json(plan, &plan_text));
+  LAMPAR_TRY_OUT(
+      lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true), &compiler_text));
+  LAMPAR_TRY_OUT(make_ninja_text(given, plan, read, nvrtc, &ninja_text));
+  LAMPAR_TRY_OUT(lampar_output_folder_make(folder));
+  LAMPAR_TRY_OUT(write_text(folder, "plan.json", plan_text));
+  LAMPAR_TRY_OUT(write_text(folder, "compiler.json", compiler_text));
+  LAMPAR_TRY_OUT(write_text(folder, "build.ninja", ninja_text));
+out:
   free(plan_text);
   free(compiler_text);
   free(ninja_text);
@@ -209,12 +210,14 @@ lampar_status lampar_verb_build(int argc, char **argv, bool *passed) {
   lampar_spec spec = {0};
   lampar_plan plan = {0};
   lampar_files read = {0};
-  lampar_status status = lampar_spec_read(given.spec, &spec, &read);
-  if (status == LAMPAR_OK && given.archs != NULL) status = narrow(&spec, given.archs);
-  if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
-  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, &read);
+  lampar_status status;
+  LAMPAR_TRY_OUT(lampar_spec_read(given.spec, &spec, &read));
+  if (given.archs != NULL) LAMPAR_TRY_OUT(narrow(&spec, given.archs));
+  LAMPAR_TRY_OUT(lampar_template_folder(given.templates, templates));
+  LAMPAR_TRY_OUT(lampar_plan_make(&spec, templates, &plan, &read));
   given.templates = templates;
-  if (status == LAMPAR_OK) status = build(&given, &plan, &read);
+  LAMPAR_TRY_OUT(build(&given, &plan, &read));
+out:
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);
   lampar_files_free(&read);

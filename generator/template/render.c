@@ -178,12 +178,15 @@ lampar_status lampar_renderer_open(const char *templates, const lampar_own_stage
   *out = NULL;
   lampar_renderer *renderer = calloc(1, sizeof *renderer);
   if (renderer == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
-  lampar_status status = copy_text(templates, &renderer->templates);
-  if (status == LAMPAR_OK && own != NULL) status = copy_text(own->folder, &renderer->own_folder);
-  if (status == LAMPAR_OK && own != NULL) status = copy_text(own->shown, &renderer->own_shown);
-  if (status == LAMPAR_OK) status = lampar_sandbox_open(&renderer->sandbox);
-  if (status == LAMPAR_OK) *out = renderer;
-  else lampar_renderer_close(renderer);
+  lampar_status status;
+  LAMPAR_TRY_OUT(copy_text(templates, &renderer->templates));
+  LAMPAR_TRY_OUT(copy_text(own != NULL ? own->folder : NULL, &renderer->own_folder));
+  LAMPAR_TRY_OUT(copy_text(own != NULL ? own->shown : NULL, &renderer->own_shown));
+  LAMPAR_TRY_OUT(lampar_sandbox_open(&renderer->sandbox));
+  *out = renderer;
+  return LAMPAR_OK;
+out:
+  lampar_renderer_close(renderer);
   return status;
 }
 
