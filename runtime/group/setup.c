@@ -144,7 +144,7 @@ static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, siz
         "or config.kernels; `lampar inspect PACK` lists the names",
         group->world, group->names);
   LAMPAR_TRY(load_kernels(group, &group->kernels,
-                          lampar_facts_sharers(group->facts, group->world, group->rank)));
+                          lampar_facts_ranks_on_device(group->facts, group->world, group->rank)));
   LAMPAR_TRY(lampar_self_test_open(test, &group->driver, &group->kernels));
   const lampar_candidates candidates = candidates_of(&group->kernels, 0);
   const uint64_t mailboxes =
