@@ -77,7 +77,7 @@ lampar_status lampar_ranks_create(int first, int count, int first_gpu, lampar_ra
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "ranks %d to %d: 1 to %d ranks", first,
                        first + count - 1, LAMPAR_WORLD_MAX);
   /* Streams that share a hardware queue would run one after the other, and a rank that waits in one
-   * for a rank behind it in the same queue would wait for ever. */
+   * for a rank behind it in the same queue would wait forever. */
   if (setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1) != 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "setenv: %s", strerror(errno));
 

@@ -209,7 +209,7 @@ static void room_is_what_the_driver_says_divided_among_ranks(void **state) {
   assert_non_null(strstr(fake.log, "load single_pass; ")); /* before it is first launched */
 }
 
-/* ---- what a kernel is told ---- */
+/* ---- the arguments of a kernel ---- */
 
 static uint64_t bound_ms(uint32_t of_config) {
   const lampar_call call = call_of(1);

@@ -101,7 +101,7 @@ mutate substitute-of-another-algorithm call pack/select.c 's/v->persistent \&\& 
 mutate substitute-in-one-pass select pack/select.c 's/v->persistent \&\& v->algorithm == from->algorithm/v->algorithm == from->algorithm/'
 mutate refused-call-launched call group/all_reduce.c 's/if \(persistent == SIZE_MAX\)/if (false)/; s/    index = persistent;/    if (persistent != SIZE_MAX) index = persistent;/'
 
-# What a kernel is told, and what is told of it.
+# The arguments of a kernel, and the report of its fault.
 mutate watchdog-at-once call group/all_reduce.c 's/arguments.watchdog_ns = .*/arguments.watchdog_ns = 0;/'
 mutate watchdog-in-microseconds call group/all_reduce.c 's/bound \* 1000000/bound * 1000/'
 mutate watchdog-of-the-config-ignored call group/all_reduce.c 's/^ +bound = group->config.watchdog_ms;/;/'

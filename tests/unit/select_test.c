@@ -67,7 +67,7 @@ static void takes_the_smallest_limit_that_fits(void **state) {
   assert_int_equal(ask(&all, LAMPAR_BF16, 256, 2880).reason, LAMPAR_REASON_NONE);
 }
 
-static void other_row_lengths_are_flat(void **state) {
+static void other_hidden_sizes_are_flat(void **state) {
   (void)state;
   assert_int_equal(ask(&all, LAMPAR_BF16, 1, 1).index, 0);
   assert_int_equal(ask(&all, LAMPAR_BF16, 1, 1 << 15).index, 0);
@@ -120,7 +120,7 @@ static void has_nothing_without_kernels(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(takes_the_smallest_limit_that_fits),
-      cmocka_unit_test(other_row_lengths_are_flat),
+      cmocka_unit_test(other_hidden_sizes_are_flat),
       cmocka_unit_test(says_why_not),
       cmocka_unit_test(stays_within_the_workspace),
       cmocka_unit_test(finds_the_persistent_kernel_of_a_key),
