@@ -53,11 +53,11 @@ static void the_first_failure_is_everybodys(void **state) {
   assert_int_equal(lampar_channel_vote(&channel, "peers", LAMPAR_OK, &first), LAMPAR_OK);
   assert_int_equal(lampar_failure_raise(&first), LAMPAR_OK);
 
-  others[2] = failure_of(LAMPAR_ERROR_DRIVER, "no memory on 2");
-  others[3] = failure_of(LAMPAR_ERROR_NCCL, "no memory on 3");
+  others[2] = failure_of(LAMPAR_ERROR_DRIVER, "out of memory on 2");
+  others[3] = failure_of(LAMPAR_ERROR_NCCL, "out of memory on 3");
   assert_int_equal(lampar_channel_vote(&channel, "peers", LAMPAR_OK, &first), LAMPAR_OK);
   assert_int_equal(lampar_failure_raise(&first), LAMPAR_ERROR_DRIVER);
-  assert_string_equal(lampar_last_error(), "rank 2, step peers: no memory on 2");
+  assert_string_equal(lampar_last_error(), "rank 2, step peers: out of memory on 2");
 
   const lampar_status own = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
   assert_int_equal(lampar_channel_vote(&channel, "peers", own, &first), LAMPAR_OK);
