@@ -14,8 +14,8 @@
 static const lampar_variant kernels[] = {
     {KEY, SHAPE, .persistent = 1, .max_bytes = 1 << 20, .threads = 256},
     {KEY, SHAPE, .hidden = 2880, .max_rows = 8, .max_bytes = 8 * 2880 * 2, .threads = 128},
-    {KEY, SHAPE, .hidden = 2048, .max_rows = 4, .max_bytes = 4 * 2048 * 2, .threads = 256, .alignment = 16,
-     .epilogue = "residual", .operand_count = 1,
+    {KEY, SHAPE, .hidden = 2048, .max_rows = 4, .max_bytes = 4 * 2048 * 2, .threads = 256,
+     .alignment = 16, .epilogue = "residual", .operand_count = 1,
      .operands = {{.name = "residual", .dtype = LAMPAR_BF16}}},
 };
 enum { COUNT = 3 };
@@ -45,7 +45,7 @@ static void opens_what_is_whole(void **state) {
   free(bytes);
 }
 
-/* A caller built against an older header has a shorter struct; one that forgot its size is told. */
+/* A caller built against an older header has a shorter struct; one without a size is refused. */
 static void writes_only_what_the_caller_has_room_for(void **state) {
   (void)state;
   size_t size;
