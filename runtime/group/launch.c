@@ -11,8 +11,7 @@ static bool is_aligned(const void *pointer) {
 /* Warp-wide vectors of the message: what the warps of a kernel share out. */
 static uint32_t message_mailboxes(const lampar_variant *variant, const lampar_call *call) {
   if (variant->hidden > 0) return (uint32_t)(call->rows * lampar_variant_row_mailboxes(variant));
-  const uint64_t all = lampar_variant_mailboxes(variant, call->rows, call->hidden);
-  return (uint32_t)(variant->algorithm == LAMPAR_TWOSHOT ? all / 2 : all);
+  return (uint32_t)lampar_variant_mailboxes(variant, call->rows, call->hidden);
 }
 
 lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const lampar_call *call,

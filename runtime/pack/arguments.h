@@ -30,7 +30,7 @@ typedef struct lampar_arguments {
   uint32_t is_vectorized; /* 1: every vector of input, output and operands is aligned and whole */
   uint32_t kernel;        /* goes into the fault record */
   uint64_t watchdog_ns;
-  uint32_t *epoch;   /* [mailboxes], own memory; of a two-shot kernel twice as many */
+  uint32_t *epoch;   /* [mailboxes], own memory */
   uint32_t *faulted; /* own memory: not 0 once a wait has come to its bound */
   lampar_fault_record *fault;
   void *own; /* the own mailboxes */

@@ -14,7 +14,7 @@ enum { CLUSTER_MAX = 8 }; /* what every device with clusters can launch */
 static const uint64_t vectors_max = UINT32_MAX / 2;
 
 static uint64_t vectors_of(uint64_t bytes) {
-  return bytes / LAMPAR_MAILBOX_BYTES + (bytes % LAMPAR_MAILBOX_BYTES != 0);
+  return bytes / LAMPAR_SLOT_BYTES + (bytes % LAMPAR_SLOT_BYTES != 0);
 }
 
 uint64_t lampar_variant_row_mailboxes(const lampar_variant *variant) {
@@ -89,7 +89,7 @@ bool lampar_variant_is_valid(const lampar_variant *v) {
          (v->hidden == 0) == (v->max_rows == 0) && v->max_bytes > 0 && v->threads > 0 &&
          v->threads <= 1024 && v->threads % 32 == 0 && v->trigger <= LAMPAR_TRIGGER_EXIT &&
          lampar_rounding_name(v->rounding) != NULL && has_valid_epilogue(v) &&
-         largest_message_vectors(v) <= vectors_max && lampar_variant_max_mailboxes(v) <= UINT32_MAX;
+         largest_message_vectors(v) <= vectors_max;
 }
 
 int lampar_variant_operand(const lampar_variant *variant, const char *name) {
@@ -136,9 +136,7 @@ void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BY
 }
 
 static uint64_t mailboxes_of(const lampar_variant *variant, uint64_t vectors) {
-  return variant->algorithm == LAMPAR_EPILOGUE_ONLY ? 0
-         : variant->algorithm == LAMPAR_TWOSHOT     ? 2 * vectors
-                                                    : vectors;
+  return variant->algorithm == LAMPAR_EPILOGUE_ONLY ? 0 : vectors;
 }
 
 uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, uint64_t hidden) {
@@ -150,5 +148,5 @@ uint64_t lampar_variant_max_mailboxes(const lampar_variant *variant) {
 }
 
 uint64_t lampar_workspace_bytes(uint64_t mailboxes, uint32_t world) {
-  return mailboxes * (2ull * world * LAMPAR_MAILBOX_BYTES + sizeof(uint32_t));
+  return mailboxes * (lampar_mailbox_bytes(world) + sizeof(uint32_t));
 }

@@ -10,7 +10,7 @@
 #include "lampar/lampar.h"
 
 enum {
-  LAMPAR_MAILBOX_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
+  LAMPAR_SLOT_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
   LAMPAR_VECTOR_BYTES = 16,
   LAMPAR_WORLD_MAX = 16,
   LAMPAR_NAME_BYTES = 192,
@@ -69,14 +69,19 @@ void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BY
 uint64_t lampar_variant_row_mailboxes(const lampar_variant *variant);
 
 /* Mailboxes that a call of rows x hidden elements uses in this variant: one for each warp-wide
- * vector, two in two-shot (to the owner and back), none for world 1. */
+ * vector, none for world 1. */
 uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, uint64_t hidden);
 
 /* Mailboxes of the largest call it takes. */
 uint64_t lampar_variant_max_mailboxes(const lampar_variant *variant);
 
-/* Bytes of workspace on each rank for that many mailboxes: two halves of a slot for every source,
- * and one epoch. */
+/* Bytes of a mailbox: two halves of a slot for every source, and from three ranks on a slot for the
+ * sum of two-shot. */
+static inline uint64_t lampar_mailbox_bytes(uint32_t world) {
+  return (2ull * world + (world > 2)) * LAMPAR_SLOT_BYTES;
+}
+
+/* Bytes of workspace on each rank for that many mailboxes and their epochs. */
 uint64_t lampar_workspace_bytes(uint64_t mailboxes, uint32_t world);
 
 #endif

@@ -79,7 +79,7 @@ static void test_variants(void **state) {
     assert_int_equal(variant->persistent, i % 2);
     assert_int_equal(variant->trigger, LAMPAR_TRIGGER_EARLY);
     assert_int_equal(variant->watchdog_ms, 7);
-    assert_int_equal(variant->max_bytes % LAMPAR_MAILBOX_BYTES, 0);
+    assert_int_equal(variant->max_bytes % LAMPAR_SLOT_BYTES, 0);
     if (i >= 2) assert_int_equal(variant->max_bytes, variant->max_rows * 7168ull * 2);
   }
   assert_true(plan.variants[0].max_bytes < plan.variants[1].max_bytes);
@@ -222,7 +222,7 @@ static void test_twoshot(void **state) {
   assert_int_equal(plan.variant_count, 8);
   assert_int_equal(plan.variants[5].max_rows, 9);
   assert_int_equal(plan.variants[7].max_rows, 1000);
-  assert_int_equal(lampar_plan_mailboxes(&plan, 8), 2 * 28000);
+  assert_int_equal(lampar_plan_mailboxes(&plan, 8), 28000);
   lampar_plan_free(&plan);
 
   static const struct {
@@ -525,7 +525,7 @@ static void test_explain(void **state) {
       "  ar_oneshot_w4_bf16_h4096_sm_90_r8     single-pass, 128 threads, up to 8 rows\n",
       ("\ndropped\n  hidden 4096 of model llama-3.1-8b: the same kernels as hidden 4096 of the "
        "list\n"),
-      "\nworkspace of each rank\n  world 4   524800 bytes (0.5 MiB), 128 mailboxes\n"};
+      "\nworkspace of each rank\n  world 4   590336 bytes (0.6 MiB), 128 mailboxes\n"};
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
     if (!strstr(text, parts[i])) fail_msg("missing: %s\nin: %s", parts[i], text);
   free(text);
