@@ -274,7 +274,7 @@ return function(known)
 
   local names = {
     "name", "arch", "world", "dtype", "hidden", "rows", "bytes", "epilogue", "rounding",
-    "weight_dtype", "stages", "topology", "pdl", "watchdog_ms",
+    "weight_dtype", "stages", "topology", "pdl", "watchdog_ms", "alignment",
   }
 
   local function spec(path, line, given, ...)
@@ -409,6 +409,17 @@ return function(known)
     else
       result.watchdog_ms = 600000
       default "watchdog_ms = 600000"
+    end
+
+    result.alignment = 0
+    if given.alignment ~= nil then
+      if given.alignment ~= known.alignment then
+        place("alignment").wrong(given.alignment, known.alignment
+                                 .. " (bytes); leave it out for kernels that take any address")
+      end
+      result.alignment = given.alignment
+    else
+      default "alignment: none, any address"
     end
 
     local handle = {}

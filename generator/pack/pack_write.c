@@ -27,7 +27,7 @@ static size_t pack_size(const lampar_plan *plan, const lampar_cubin *cubins) {
 static lampar_status make_record(const lampar_variant *variant, const lampar_cubin *cubin,
                                  size_t offset, lampar_pack_record *record) {
   lampar_cubin_facts facts;
-  record->variant = *variant;
+  lampar_pack_record_from_variant(record, variant);
   lampar_variant_name(variant, record->name);
   LAMPAR_TRY(lampar_cubin_read(cubin->bytes, cubin->size, record->name, cubin->file, &facts));
   if (facts.is_emulated != (variant->arch == LAMPAR_ARCH_EMU))

@@ -252,6 +252,7 @@ static lampar_status expand_world(planning *p, lampar_sandbox *sandbox, uint32_t
           .rounding = is_fused(p) ? spec->rounding : LAMPAR_ROUNDING_UNFUSED,
           .trigger = trigger_of(spec, arch),
           .watchdog_ms = world == 1 ? 0 : spec->watchdog_ms,
+          .alignment = spec->alignment,
       };
       LAMPAR_TRY(lampar_sandbox_run(sandbox, spec->name, expand_key, p));
     }

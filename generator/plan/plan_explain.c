@@ -57,6 +57,7 @@ static void explain_spec(FILE *out, const lampar_spec *spec) {
   fprintf(out, "  link         %s\n", spec->needs_nvlink ? "nvlink" : "any");
   fprintf(out, "  pdl          %s (archs before sm_90: off)\n", lampar_trigger_name(spec->trigger));
   fprintf(out, "  watchdog_ms  %u\n", spec->watchdog_ms);
+  if (spec->alignment > 0) fprintf(out, "  alignment    %u\n", spec->alignment);
 
   fputs("\ndefaults taken\n", out);
   for (size_t i = 0; i < spec->default_count; ++i) fprintf(out, "  %s\n", spec->defaults[i]);

@@ -234,6 +234,7 @@ static void copy_spec(lua_State *L, const reading *r, lampar_spec *spec) {
   lua_pop(L, 1);
   spec->trigger = word(L, "pdl", lampar_trigger_parse);
   spec->watchdog_ms = (uint32_t)integer(L, "watchdog_ms");
+  spec->alignment = (uint32_t)integer(L, "alignment");
   copy_defaults(L, spec);
 }
 
@@ -253,6 +254,8 @@ static int read_spec(lua_State *L) {
   lua_setfield(L, -2, "has_folder");
   lua_pushinteger(L, LAMPAR_WORLD_MAX);
   lua_setfield(L, -2, "world_max");
+  lua_pushinteger(L, LAMPAR_VECTOR_BYTES);
+  lua_setfield(L, -2, "alignment");
   lua_call(L, 1, 1);
 
   lua_getfield(L, VOCABULARY, "spec");

@@ -50,6 +50,7 @@ typedef struct lampar_spec {
   bool needs_nvlink;
   uint32_t trigger;     /* enum lampar_trigger */
   uint32_t watchdog_ms; /* bound of a wait; 0: none */
+  uint32_t alignment;   /* bytes that all pointers and row strides are multiples of; 0: any */
   char **defaults;      /* "rows = 128": what the file leaves out, in the order of the fields */
   size_t default_count;
 } lampar_spec;

@@ -9,8 +9,7 @@
 
 #include "base/error.h"
 #include "pack/arch.h"
-#include "pack/dtype.h"
-#include "pack/enum_names.h"
+#include "pack/variant_fields.h"
 #include "spec/sandbox.h"
 #include "template/stages.h"
 #include "template/template_run.h"
@@ -88,27 +87,15 @@ static void set_text(lua_State *L, int table, const char *name, const char *text
   lua_setfield(L, table, name);
 }
 
-static void set_number(lua_State *L, int table, const char *name, uint32_t number) {
-  lua_pushinteger(L, number);
-  lua_setfield(L, table, name);
-}
-
+/* Every field of the variant is a parameter. */
 static void push_given(lua_State *L, const lampar_variant *variant) {
   lua_newtable(L);
-  const int given = lua_gettop(L);
-  set_text(L, given, "arch", lampar_arch_name(variant->arch));
-  set_text(L, given, "algorithm", lampar_algorithm_name(variant->algorithm));
-  set_number(L, given, "world", variant->world);
-  set_text(L, given, "dtype", lampar_dtype_name(variant->dtype));
-  set_text(L, given, "epilogue", variant->epilogue);
-  set_text(L, given, "rounding", lampar_rounding_name(variant->rounding));
-  set_number(L, given, "hidden", variant->hidden);
-  set_number(L, given, "persistent", variant->persistent);
-  set_number(L, given, "threads", variant->threads);
-  set_number(L, given, "cluster", variant->cluster);
-  set_number(L, given, "vectors_per_warp", variant->vectors_per_warp);
-  set_text(L, given, "trigger", lampar_trigger_name(variant->trigger));
-  set_number(L, given, "watchdog_ms", variant->watchdog_ms);
+  for (const lampar_variant_field *field = lampar_variant_fields; field->name != NULL; ++field) {
+    if (field->kind == LAMPAR_FIELD_NAME || field->kind == LAMPAR_FIELD_TEXT)
+      lua_pushstring(L, lampar_variant_get_text(variant, field));
+    else lua_pushinteger(L, (lua_Integer)lampar_variant_get(variant, field));
+    lua_setfield(L, -2, field->name);
+  }
 }
 
 /* Makes `stages`, `schedule` and `operands` known. What the stage files declare has to be what the

@@ -57,7 +57,7 @@ lampar_status lampar_epilogue_verify(lampar_ranks *ranks, lampar_epilogue_trials
     list[i] = (lampar_epilogue_call){.rows = rows[i % count],
                                      .first_row = i * 5 % LAMPAR_SAMPLE_ROW_KINDS,
                                      /* Half of the calls is aligned, as most of a server's are. */
-                                     .shift = i / 2 % 2 * (uint32_t)i,
+                                     .shift = variant->alignment > 0 ? 0 : i / 2 % 2 * (uint32_t)i,
                                      .gap = i / 2 % 2 * 8,
                                      .in_place = i % 5 == 4};
     v.rows += list[i].rows;

@@ -106,7 +106,7 @@ static const char *difference(const lampar_rank_facts *a, const lampar_rank_fact
   if (memcmp(a->version, b->version, sizeof a->version) != 0) return "the version of lampar";
   if (a->is_enabled != b->is_enabled) return "config.enable";
   if (memcmp(a->options, b->options, sizeof a->options) != 0)
-    return "the group's config, or LAMPAR_STRICT";
+    return "the group's config, LAMPAR_KERNEL or LAMPAR_STRICT";
   if (memcmp(a->packs, b->packs, sizeof a->packs) != 0) return "the packs";
   if (a->arch != b->arch) return "the arch of the GPU's kernels";
   return NULL;

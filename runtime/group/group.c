@@ -22,6 +22,10 @@ static lampar_status check_arguments(lampar_pack *const *packs, size_t pack_coun
   if (config->lanes < 1 || config->lanes > LAMPAR_LANES_MAX)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "config.lanes is %u (1 to %d)", config->lanes,
                        LAMPAR_LANES_MAX);
+  if (config->kernels != NULL && strlen(config->kernels) >= LAMPAR_NAME_BYTES)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "config.kernels or LAMPAR_KERNEL has %zu characters (at most %d)",
+                       strlen(config->kernels), LAMPAR_NAME_BYTES - 1);
   return LAMPAR_OK;
 }
 
@@ -99,7 +103,9 @@ static void digest_options(lampar_group *group) {
                               c->watchdog_ms,    c->programmatic_launch != 0,
                               c->enable != 0,    c->contains_expert_parallelism != 0,
                               (uint64_t)c->role, group->comm != NULL};
-  lampar_digest(options, sizeof options, group->options);
+  const lampar_digest_part parts[] = {{options, sizeof options},
+                                      {group->names, strlen(group->names)}};
+  lampar_digest_parts(parts, sizeof parts / sizeof parts[0], group->options);
 }
 
 static void write_report(lampar_group *group, uint32_t arch) {
@@ -178,6 +184,7 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
   LAMPAR_TRY(lampar_sized_read(&own_config, sizeof own_config, config, "lampar_group_config"));
   if (own_config.lanes == 0) own_config.lanes = 1;
   if (lampar_variable_is_set(LAMPAR_VARIABLE_STRICT)) own_config.strict = 1;
+  if (own_config.kernels == NULL) own_config.kernels = lampar_variable_text(LAMPAR_VARIABLE_KERNEL);
   if (comm == NULL && own_config.exchange == NULL)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_group_create needs an NCCL communicator or config.exchange");
@@ -187,6 +194,9 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
   lampar_group *const group = allocated != NULL ? allocated : &spare;
   group->config = own_config;
   group->comm = comm;
+  if (own_config.kernels != NULL)
+    snprintf(group->names, sizeof group->names, "%s", own_config.kernels);
+  group->config.kernels = NULL; /* copied; the caller's may go away */
   lampar_logger_open(&group->logger, own_config.log, own_config.log_user, 0);
   const lampar_status own = allocated != NULL
                                 ? check_arguments(packs, pack_count, &own_config)
@@ -238,7 +248,7 @@ lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
       .mailbox = record->mailbox,
       .epoch = record->epoch,
       .kernel = record->kernel < group->kernels.count
-                    ? group->kernels.list[record->kernel].record->name
+                    ? group->kernels.list[record->kernel].packed->record->name
                     : "unknown kernel",
   };
   if (fault != NULL) LAMPAR_TRY(lampar_sized_write(fault, &found, sizeof found, "lampar_fault"));

@@ -20,6 +20,7 @@ struct lampar_group {
   uint8_t options[LAMPAR_DIGEST_BYTES];  /* of the config */
 
   lampar_group_config config;
+  char names[LAMPAR_NAME_BYTES]; /* glob of the kernels that are used; "": all */
   lampar_logger logger;
   lampar_driver driver;
   lampar_nccl nccl; /* only with a communicator */

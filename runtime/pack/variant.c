@@ -88,6 +88,7 @@ bool lampar_variant_is_valid(const lampar_variant *v) {
          lampar_dtype_has_kernels(v->dtype) && v->hidden % 8 == 0 && v->persistent <= 1 &&
          (v->hidden == 0) == (v->max_rows == 0) && v->max_bytes > 0 && v->threads > 0 &&
          v->threads <= 1024 && v->threads % 32 == 0 && v->trigger <= LAMPAR_TRIGGER_EXIT &&
+         (v->alignment == 0 || v->alignment == LAMPAR_VECTOR_BYTES) &&
          lampar_rounding_name(v->rounding) != NULL && has_valid_epilogue(v) &&
          largest_message_vectors(v) <= vectors_max;
 }
@@ -112,6 +113,7 @@ int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b) {
   if (order == 0) order = compare(a->max_bytes, b->max_bytes);
   if (order == 0) order = compare(a->persistent, b->persistent);
   if (order == 0) order = compare(a->algorithm, b->algorithm);
+  if (order == 0) order = compare(a->alignment, b->alignment);
   return order;
 }
 

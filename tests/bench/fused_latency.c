@@ -160,7 +160,7 @@ static bool has_key(const bench *b, const lampar_variant *v) {
 static lampar_status collect_keys(bench *b) {
   for (int p = 0; p < b->packs.count; ++p)
     for (uint32_t i = 0; i < b->packs.pack[p]->header->record_count; ++i) {
-      const lampar_variant *v = &b->packs.pack[p]->records[i].variant;
+      const lampar_variant *v = &b->packs.pack[p]->kernels[i].variant;
       if (v->world != WORLD || v->epilogue[0] == '\0' || has_key(b, v)) continue;
       if (b->key_count == KEYS_MAX)
         return lampar_fail(LAMPAR_ERROR_ARGUMENT, "more than %d epilogues", KEYS_MAX);

@@ -1,4 +1,4 @@
-# What the README shows works as it is shown.
+# The commands and programs of the README work as they are written.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

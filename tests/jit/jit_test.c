@@ -259,7 +259,7 @@ static void a_spec_may_be_text(void **state) {
                        "{ 'f32' } }",
                        "config", "sm_90", &options, &pack),
                    LAMPAR_OK);
-  lampar_kernel_info info;
+  lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
   assert_string_equal(lampar_pack_name(pack), "t");
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
     assert_int_equal(lampar_pack_info(pack, i, &info), LAMPAR_OK);
@@ -338,7 +338,7 @@ static void without_an_arch_it_is_that_of_the_device(void **state) {
   assert_non_null(strstr(lampar_last_error(), "no CUDA context"));
   set_device(library, 0);
   for (int round = 0; round < 2; ++round) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     if (lampar_jit_build(spec, NULL, &options, &pack) != LAMPAR_OK)
       fail_msg("%s", lampar_last_error());
     assert_int_equal(round == 0 ? stats.compiled : stats.cached, lampar_pack_count(pack));

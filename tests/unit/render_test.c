@@ -17,7 +17,8 @@
 #include "template/render.h"
 
 #define PARAMS                                                                                     \
-  "$params \"arch world dtype hidden persistent threads trigger watchdog_ms algorithm rounding "   \
+  "$params \"arch world dtype hidden max_rows max_bytes persistent threads trigger watchdog_ms "   \
+  "alignment algorithm rounding "                                                                  \
   "cluster vectors_per_warp epilogue\"\n"
 
 static const lampar_variant row = {.arch = 90,
@@ -86,7 +87,8 @@ static void test_parameters(void **state) {
   alone_fails("$params \"arch world dtype hidden persistent threads trigger watchdog_ms depth\"\n",
               "templates/oneshot.cu.in:1: parameter depth is not given");
   alone_fails(
-      "\n$params \"arch world dtype hidden persistent threads trigger algorithm rounding cluster "
+      "\n$params \"arch world dtype hidden max_rows max_bytes persistent threads trigger alignment "
+      "algorithm rounding cluster "
       "vectors_per_warp "
       "epilogue\"\n",
       "templates/oneshot.cu.in:2: parameter watchdog_ms is given, but $params does not name it");

@@ -166,6 +166,9 @@ static void test_limits(void **state) {
   field_refused("bytes = true", "bytes is true; it should be 16 bytes or more, up to 1 TiB");
   field_refused("watchdog_ms = -1",
                 "watchdog_ms is -1; it should be 0 (none) to 4294967295 milliseconds");
+  field_refused("alignment = 8",
+                "alignment is 8; it should be 16 (bytes); leave it out for kernels that take any "
+                "address");
   field_refused("watchdog_ms = 0.5", "watchdog_ms is 0.5, which is not an integer; it should be 0 "
                                      "(none) to 4294967295 milliseconds");
 }
@@ -291,15 +294,17 @@ static void test_defaults(void **state) {
   assert_true(spec.needs_nvlink);
   assert_int_equal(spec.trigger, LAMPAR_TRIGGER_EARLY);
   assert_int_equal(spec.watchdog_ms, 600000);
+  assert_int_equal(spec.alignment, 0);
   static const char *const defaults[] = {"hidden: none, flat kernels only",
                                          "bytes = 1048576",
                                          "epilogue = { {} }",
                                          "topology.link = \"nvlink\"",
                                          "topology.nodes = 1",
                                          "pdl = \"early\"",
-                                         "watchdog_ms = 600000"};
-  assert_int_equal(spec.default_count, 7);
-  for (size_t i = 0; i < 7; ++i) assert_string_equal(spec.defaults[i], defaults[i]);
+                                         "watchdog_ms = 600000",
+                                         "alignment: none, any address"};
+  assert_int_equal(spec.default_count, 8);
+  for (size_t i = 0; i < 8; ++i) assert_string_equal(spec.defaults[i], defaults[i]);
   assert_int_equal(spec.epilogue_count, 1);
   assert_string_equal(spec.epilogues[0].text, "");
   assert_int_equal(spec.rounding, LAMPAR_ROUNDING_UNFUSED);
@@ -322,7 +327,7 @@ static void test_every_field(void **state) {
                       "  epilogue = { { 'bias', { 'rmsnorm', weight = 'f32', a = 1 } }, {} },\n"
                       "  rounding = 'fp32', weight_dtype = 'f16', stages = 'parts',\n"
                       "  bytes = 4096, topology = { link = 'any', nodes = 1 },\n"
-                      "  pdl = 'exit', watchdog_ms = 0,\n"
+                      "  pdl = 'exit', watchdog_ms = 0, alignment = 16,\n"
                       "}\n";
   scratch_write(&s, "x.lua", text, strlen(text), path);
   scratch_write(&s, "parts/widths.lua", beside, strlen(beside), required);
@@ -343,6 +348,7 @@ static void test_every_field(void **state) {
   assert_false(spec.needs_nvlink);
   assert_int_equal(spec.trigger, LAMPAR_TRIGGER_EXIT);
   assert_int_equal(spec.watchdog_ms, 0);
+  assert_int_equal(spec.alignment, 16);
   assert_int_equal(spec.epilogue_count, 2);
   assert_string_equal(spec.epilogues[0].text, "bias+rmsnorm.a=1.weight=f32");
   assert_string_equal(spec.epilogues[1].text, "");

@@ -15,7 +15,8 @@
 #include "template/render.h"
 
 #define PARAMS                                                                                     \
-  "$params \"arch world dtype hidden persistent threads trigger watchdog_ms algorithm rounding "   \
+  "$params \"arch world dtype hidden max_rows max_bytes persistent threads trigger watchdog_ms "   \
+  "alignment algorithm rounding "                                                                  \
   "cluster vectors_per_warp epilogue\"\n"
 
 /* Lists what a kernel template gets. */

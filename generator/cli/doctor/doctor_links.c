@@ -32,7 +32,7 @@ static lampar_status choose_pack(lampar_pack *given, uint32_t capability, uint32
   *chosen = given;
   if (given != NULL && lampar_kernels_arch(&given, 1, capability, 2) != 0) return LAMPAR_OK;
   *chosen = NULL;
-  if (*made == NULL || (*made)->records[0].variant.arch != arch) {
+  if (*made == NULL || (*made)->kernels[0].variant.arch != arch) {
     lampar_pack_close(*made);
     *made = NULL;
     char spec[160];

@@ -57,7 +57,7 @@ static lampar_status print_json(lampar_diagnosis *diagnosis) {
   cJSON_AddBoolToObject(diagnosis->root, "would_run", diagnosis->would_run);
   cJSON *const root = diagnosis->root;
   diagnosis->root = NULL;
-  LAMPAR_TRY(lampar_json_text(root, &text));
+  LAMPAR_TRY(lampar_json_text(root, root != NULL, &text));
   fputs(text, stdout);
   free(text);
   return LAMPAR_OK;

@@ -136,7 +136,7 @@ LAMPAR_API const char *lampar_version(void);
  */
 typedef struct lampar_pack lampar_pack;
 
-/* An operand that an epilogue declares. */
+/* An operand that an epilogue declares. Later versions may append fields. */
 typedef struct lampar_operand_info {
   char name[24];        /* unique within the epilogue: "residual", "weight", "eps" */
   uint32_t dtype;       /* lampar_dtype */
@@ -145,30 +145,41 @@ typedef struct lampar_operand_info {
   uint32_t group;       /* elements of a group; 0 unless per group */
 } lampar_operand_info;
 
+/* A kernel of a pack. Start from LAMPAR_KERNEL_INFO_INIT. All that it points to is owned by the
+ * pack. */
 typedef struct lampar_kernel_info {
-  const char *name;      /* also the kernel's symbol; owned by the pack */
+  size_t size;           /* sizeof(lampar_kernel_info) of the caller */
+  const char *name;      /* also the kernel's symbol */
   const char *arch;      /* "sm_90" */
   const char *algorithm; /* "oneshot", "twoshot"; "epilogue_only": world 1, only the epilogue */
   int world;             /* ranks */
   lampar_dtype dtype;
-  const char *epilogue; /* "residual+rmsnorm"; "": none. Owned by the pack, as the operands are */
+  const char *epilogue; /* "residual+rmsnorm"; "": none */
   lampar_rounding rounding;
-  const lampar_operand_info *operands;
+  const lampar_operand_info *const *operands; /* one pointer for each */
   uint32_t operand_count;
   uint32_t hidden;           /* elements of a row; 0: a flat kernel, for any number of elements */
   uint32_t max_rows;         /* most rows of a call; 0 for a flat kernel */
   uint64_t max_bytes;        /* most bytes of a call */
-  int persistent;            /* a warp may serve several mailboxes one after the other */
+  int persistent;            /* 1: a warp may serve several mailboxes one after the other */
   uint32_t threads;          /* of a block */
   uint32_t cluster;          /* blocks that share a row */
   uint32_t vectors_per_warp; /* warp-wide vectors of a row that one warp serves */
+  const char *trigger;       /* where the next kernel may start: "early", "exit", "off" */
+  uint32_t watchdog_ms;      /* bound of a wait; 0: none */
+  uint32_t alignment;        /* bytes that every pointer and row stride is a multiple of; 0: any */
   uint32_t registers;        /* of a thread */
   uint32_t shared_bytes;     /* of a block */
   uint32_t spill_bytes;      /* of a thread: its stack frame, 0 in a good kernel */
-  uint32_t watchdog_ms;      /* bound of a wait; 0: none */
-  const void *code;          /* the cubin; owned by the pack */
+  const void *code;          /* the cubin */
   size_t code_size;
 } lampar_kernel_info;
+
+#define LAMPAR_KERNEL_INFO_INIT                                                                    \
+  {                                                                                                \
+    sizeof(lampar_kernel_info), NULL, NULL, NULL, 0, LAMPAR_BF16, NULL, LAMPAR_ROUNDING_UNFUSED,   \
+        NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0, NULL, 0                                 \
+  }
 
 /* Opens and checks a pack. The caller closes it after the last group that uses it is destroyed.
  * Errors: SYSTEM (the file cannot be read), PACK, VERSION. */
@@ -254,6 +265,9 @@ typedef struct lampar_group_config {
   uint32_t watchdog_ms;    /* bound of a wait for other ranks; 0: the pack's. May only shorten it */
   uint32_t setup_timeout_ms; /* over the communicator, bound of each wait for other ranks while the
                                 group is created or destroyed; 0: two minutes */
+  const char *kernels; /* a glob: only kernels with such a name are used, in the packs' own order.
+                          Copied. NULL: LAMPAR_KERNEL, else all. To compare kernels, as NCCL_ALGO
+                          does for NCCL */
   const lampar_exchange *exchange; /* copied; its user data must outlive the group. NULL: over the
                                       communicator */
   lampar_log_function log;         /* NULL: standard error, as LAMPAR_DEBUG says */
@@ -261,7 +275,10 @@ typedef struct lampar_group_config {
 } lampar_group_config;
 
 #define LAMPAR_GROUP_CONFIG_INIT                                                                   \
-  { sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL }
+  {                                                                                                \
+    sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL,   \
+        NULL                                                                                       \
+  }
 
 /* One rank of a set of ranks that reduce together. */
 typedef struct lampar_group lampar_group;
