@@ -87,10 +87,9 @@ uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, 
 /* Mailboxes of the largest call it takes. */
 uint64_t lampar_variant_max_mailboxes(const lampar_variant *variant);
 
-/* Bytes of a mailbox: two halves of a slot for every source, and from three ranks on a slot for the
- * sum of two-shot. */
+/* Bytes of a mailbox: two halves of a slot for every source. */
 static inline uint64_t lampar_mailbox_bytes(uint32_t world) {
-  return (2ull * world + (world > 2)) * LAMPAR_SLOT_BYTES;
+  return 2ull * world * LAMPAR_SLOT_BYTES;
 }
 
 /* Bytes of workspace on each rank for that many mailboxes and their epochs. */

@@ -71,8 +71,6 @@ static void mailboxes_of_rows_and_of_bytes(void **state) {
   assert_int_equal(lampar_variant_max_mailboxes(&flat), 8);
   /* Two halves of 512 bytes from each source, and an epoch. */
   assert_int_equal(lampar_workspace_bytes(28, 2), 28 * (2 * 2 * 512 + 4));
-  /* From three ranks on there is two-shot, whose sum has a slot. */
-  assert_int_equal(lampar_workspace_bytes(28, 3), 28 * (2 * 3 * 512 + 512 + 4));
 }
 
 static void order_is_key_then_limit(void **state) {

@@ -15,15 +15,10 @@
 
 enum { LINES_MAX = 8 };
 
-/* Prints which slot of a mailbox a lane polls: "half 1, nothing from rank 0 2", or "result slot".
- */
+/* Prints the slots of a mailbox that a lane polls. */
 static void describe_slots(const emu_lane *lane, uintptr_t mailbox, size_t world) {
   for (unsigned i = 0; i < lane->watched; ++i) {
     const uintptr_t slot = (lane->watches[i].vector * 16 - mailbox) / LAMPAR_SLOT_BYTES;
-    if (slot == 2 * world) {
-      fputs(" result slot", stderr);
-      continue;
-    }
     if (i == 0) fprintf(stderr, " half %" PRIuPTR ", nothing from rank", slot / world);
     fprintf(stderr, " %" PRIuPTR, slot % world);
   }

@@ -310,8 +310,7 @@ __device__ __forceinline__ Vector load_weight(const Arguments &call, const LaneV
 }
 
 constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source
-constexpr unsigned kHalfBytes = kWorld * kSlotBytes;  // a slot for each source
-constexpr unsigned kMailboxBytes = 2 * kHalfBytes;  // two halves
+constexpr unsigned kHalfBytes = kWorld * kSlotBytes;  // half of a mailbox: a slot for each source
 constexpr unsigned kSentinel = 0xffffffff;            // an empty word; as data, NaNs of every dtype
 
 __device__ __forceinline__ Vector empty_vector() {
@@ -545,7 +544,7 @@ struct MailboxUse {
 __device__ __forceinline__ MailboxUse locate_mailbox(const Arguments &call, unsigned mailbox, unsigned lane) {
   MailboxUse use;
   use.at = locate_vector(call, mailbox, lane);
-  const unsigned long long slot = 1ull * mailbox * kMailboxBytes + lane * sizeof(Vector);
+  const unsigned long long slot = mailbox * 2ull * kHalfBytes + lane * sizeof(Vector);
   use.mailbox = mailbox;
   use.epoch_ptr = call.epochs + mailbox;
   use.local_slot = call.local_mailboxes + slot;

@@ -14,9 +14,9 @@
 //   1. Load the input and the epoch; the epoch's parity selects one of the mailbox's two halves.
 //   2. Push the input to the mailbox's owner, rank mailbox % 8, and advance the epoch.
 //   3. The owner polls its slots until no word is the sentinel: each word carries its own validity. It adds in
-//      fp32 in the order of the ranks, rounds, and pushes the sum into the result slot of every other rank.
-//   4. The other ranks poll their result slot. All ranks have the same bits.
-//   5. Put the sentinel back into the slots that were read.
+//      fp32 in the order of the ranks, rounds, and pushes the sum into its slot at every other rank.
+//   4. The other ranks poll that slot. All ranks have the same bits.
+//   5. Put the sentinel back into the slots that were read, for the use after the next.
 //
 // Regenerate with: lampar render plan.json ar_twoshot_w8_f32_h2688_sm_90
 
@@ -225,8 +225,7 @@ __device__ __forceinline__ void store_output(const Arguments &call, const LaneVe
 }
 
 constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source
-constexpr unsigned kHalfBytes = kWorld * kSlotBytes;  // a slot for each source
-constexpr unsigned kMailboxBytes = 2 * kHalfBytes + kSlotBytes;  // two halves, and a slot for the sum of two-shot
+constexpr unsigned kHalfBytes = kWorld * kSlotBytes;  // half of a mailbox: a slot for each source
 constexpr unsigned kSentinel = 0xffffffff;            // an empty word; as data, NaNs of every dtype
 
 __device__ __forceinline__ Vector empty_vector() {
@@ -292,7 +291,7 @@ __device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbo
 }
 
 // One use of a mailbox by one lane. Each rank owns every kWorld-th mailbox: all ranks push to its owner, who adds and
-// pushes the sum into the result slot of every rank.
+// pushes the sum into its own slot at every other rank, where one-shot would push its input.
 struct MailboxUse {
   LaneVector at;
   Vector input;
@@ -301,21 +300,18 @@ struct MailboxUse {
   unsigned epoch;             // uses of the mailbox before this one
   unsigned *epoch_ptr;
   char *local_slot;           // of source 0; in half 0 until the epoch is known
-  char *result_slot;          // where the owner's sum arrives
-  unsigned long long offset;  // of source 0's slot in every rank's mailboxes, in half 0
+  unsigned long long offset;  // of this rank's slot in every rank's mailboxes, likewise
 };
 
-constexpr unsigned kResultOffset = 2 * kHalfBytes;  // of the result slot in a mailbox
-
 __device__ __forceinline__ MailboxUse locate_mailbox(const Arguments &call, unsigned mailbox, unsigned lane) {
+  const unsigned long long slot = mailbox * 2ull * kHalfBytes + lane * sizeof(Vector);
   MailboxUse use;
   use.at = locate_vector(call, mailbox, lane);
   use.mailbox = mailbox;
   use.owner = mailbox % kWorld;
   use.epoch_ptr = call.epochs + mailbox;
-  use.offset = 1ull * mailbox * kMailboxBytes + lane * sizeof(Vector);
-  use.local_slot = call.local_mailboxes + use.offset;
-  use.result_slot = use.local_slot + kResultOffset;
+  use.local_slot = call.local_mailboxes + slot;
+  use.offset = slot + call.rank * kSlotBytes;
   return use;
 }
 
@@ -323,7 +319,6 @@ __device__ __forceinline__ void hoist_mailbox(MailboxUse &use, unsigned &keep_al
   hoist_vector(use.at, keep_alive);
   hoist(use.epoch_ptr, keep_alive);
   hoist(use.local_slot, keep_alive);
-  hoist(use.result_slot, keep_alive);
 }
 
 // Loads the input before the epoch: the compiler consumes the epoch at once and would stall there.
@@ -337,25 +332,18 @@ __device__ __forceinline__ void load(const Arguments &call, MailboxUse &use) {
 // Pushes the input to the owner.
 __device__ __forceinline__ void send(const Arguments &call, MailboxUse &use, unsigned lane) {
   const unsigned half = (use.epoch & 1) * kHalfBytes;
-  if (use.at.active) {
-    if (use.owner == 0 && call.rank != 0)
-      push(call.mailboxes_of[0] + use.offset + call.rank * kSlotBytes + half, use.input);
-    if (use.owner == 1 && call.rank != 1)
-      push(call.mailboxes_of[1] + use.offset + call.rank * kSlotBytes + half, use.input);
-    if (use.owner == 2 && call.rank != 2)
-      push(call.mailboxes_of[2] + use.offset + call.rank * kSlotBytes + half, use.input);
-    if (use.owner == 3 && call.rank != 3)
-      push(call.mailboxes_of[3] + use.offset + call.rank * kSlotBytes + half, use.input);
-    if (use.owner == 4 && call.rank != 4)
-      push(call.mailboxes_of[4] + use.offset + call.rank * kSlotBytes + half, use.input);
-    if (use.owner == 5 && call.rank != 5)
-      push(call.mailboxes_of[5] + use.offset + call.rank * kSlotBytes + half, use.input);
-    if (use.owner == 6 && call.rank != 6)
-      push(call.mailboxes_of[6] + use.offset + call.rank * kSlotBytes + half, use.input);
-    if (use.owner == 7 && call.rank != 7)
-      push(call.mailboxes_of[7] + use.offset + call.rank * kSlotBytes + half, use.input);
-  }
   use.local_slot += half;
+  use.offset += half;
+  if (use.at.active) {
+    if (use.owner == 0 && call.rank != 0) push(call.mailboxes_of[0] + use.offset, use.input);
+    if (use.owner == 1 && call.rank != 1) push(call.mailboxes_of[1] + use.offset, use.input);
+    if (use.owner == 2 && call.rank != 2) push(call.mailboxes_of[2] + use.offset, use.input);
+    if (use.owner == 3 && call.rank != 3) push(call.mailboxes_of[3] + use.offset, use.input);
+    if (use.owner == 4 && call.rank != 4) push(call.mailboxes_of[4] + use.offset, use.input);
+    if (use.owner == 5 && call.rank != 5) push(call.mailboxes_of[5] + use.offset, use.input);
+    if (use.owner == 6 && call.rank != 6) push(call.mailboxes_of[6] + use.offset, use.input);
+    if (use.owner == 7 && call.rank != 7) push(call.mailboxes_of[7] + use.offset, use.input);
+  }
 
   // Lane 0 may advance the epoch only when all lanes have read it.
   __syncwarp();
@@ -446,7 +434,7 @@ __device__ __forceinline__ Vector poll_owner(const Arguments &call, const Mailbo
   Vector sum = empty_vector();
   unsigned missing = 1;
   const auto poll = [&] {
-    poll_if(missing, use.result_slot, sum);
+    poll_if(missing, slot_of(use, use.owner), sum);
     missing &= is_empty(sum);
     return missing != 0;
   };
@@ -454,9 +442,7 @@ __device__ __forceinline__ Vector poll_owner(const Arguments &call, const Mailbo
   return sum;
 }
 
-// The sum over the ranks, rounded to the dtype: every rank has the owner's bits. A result slot needs no second half. The
-// owner pushes this sum after it has this rank's input of the same call, which this rank has pushed after the kernel
-// that re-armed the slot.
+// The sum over the ranks, rounded to the dtype: every rank has the owner's bits.
 __device__ __forceinline__ Vector reduce_ranks(const Arguments &call, const MailboxUse &use) {
   if (call.rank != use.owner) return poll_owner(call, use);
   Vector from[kWorld];
@@ -465,22 +451,23 @@ __device__ __forceinline__ Vector reduce_ranks(const Arguments &call, const Mail
   add_ranks(from, sum);
   const Vector rounded = pack_f32(sum);
   if (use.at.active) {
-    if (call.rank != 0) push(call.mailboxes_of[0] + use.offset + kResultOffset, rounded);
-    if (call.rank != 1) push(call.mailboxes_of[1] + use.offset + kResultOffset, rounded);
-    if (call.rank != 2) push(call.mailboxes_of[2] + use.offset + kResultOffset, rounded);
-    if (call.rank != 3) push(call.mailboxes_of[3] + use.offset + kResultOffset, rounded);
-    if (call.rank != 4) push(call.mailboxes_of[4] + use.offset + kResultOffset, rounded);
-    if (call.rank != 5) push(call.mailboxes_of[5] + use.offset + kResultOffset, rounded);
-    if (call.rank != 6) push(call.mailboxes_of[6] + use.offset + kResultOffset, rounded);
-    if (call.rank != 7) push(call.mailboxes_of[7] + use.offset + kResultOffset, rounded);
+    if (call.rank != 0) push(call.mailboxes_of[0] + use.offset, rounded);
+    if (call.rank != 1) push(call.mailboxes_of[1] + use.offset, rounded);
+    if (call.rank != 2) push(call.mailboxes_of[2] + use.offset, rounded);
+    if (call.rank != 3) push(call.mailboxes_of[3] + use.offset, rounded);
+    if (call.rank != 4) push(call.mailboxes_of[4] + use.offset, rounded);
+    if (call.rank != 5) push(call.mailboxes_of[5] + use.offset, rounded);
+    if (call.rank != 6) push(call.mailboxes_of[6] + use.offset, rounded);
+    if (call.rank != 7) push(call.mailboxes_of[7] + use.offset, rounded);
   }
   return rounded;
 }
 
-// Re-arms the slots just read: the owner's for epoch + 2, the result slot for the next two-shot call.
+// Re-arms the slots just read for epoch + 2. Whoever writes there has seen a push of this rank for epoch + 1, which
+// follows this kernel.
 __device__ __forceinline__ void rearm(const Arguments &call, const MailboxUse &use) {
   if (call.rank != use.owner) {
-    store_words4(use.result_slot, empty_vector());
+    store_words4(slot_of(use, use.owner), empty_vector());
     return;
   }
   if (call.rank != 0) store_words4(slot_of(use, 0), empty_vector());
