@@ -7,7 +7,7 @@
 void lampar_workspace_plan(lampar_workspace *workspace, uint64_t mailboxes, uint32_t world,
                            uint32_t lanes) {
   *workspace = (lampar_workspace){.mailboxes = mailboxes, .lanes = lanes};
-  workspace->lane_bytes = mailboxes * lampar_mailbox_bytes(world);
+  workspace->lane_bytes = mailboxes * 2 * world * LAMPAR_MAILBOX_BYTES;
   workspace->bytes = lanes * lampar_workspace_bytes(mailboxes, world) + sizeof(uint32_t);
 }
 

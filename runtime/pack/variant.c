@@ -14,7 +14,7 @@ enum { CLUSTER_MAX = 8 }; /* what every device with clusters can launch */
 static const uint64_t vectors_max = UINT32_MAX / 2;
 
 static uint64_t vectors_of(uint64_t bytes) {
-  return bytes / LAMPAR_SLOT_BYTES + (bytes % LAMPAR_SLOT_BYTES != 0);
+  return bytes / LAMPAR_MAILBOX_BYTES + (bytes % LAMPAR_MAILBOX_BYTES != 0);
 }
 
 uint64_t lampar_variant_row_mailboxes(const lampar_variant *variant) {
@@ -150,5 +150,5 @@ uint64_t lampar_variant_max_mailboxes(const lampar_variant *variant) {
 }
 
 uint64_t lampar_workspace_bytes(uint64_t mailboxes, uint32_t world) {
-  return mailboxes * (lampar_mailbox_bytes(world) + sizeof(uint32_t));
+  return mailboxes * (2ull * world * LAMPAR_MAILBOX_BYTES + sizeof(uint32_t));
 }

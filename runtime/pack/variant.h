@@ -10,7 +10,7 @@
 #include "lampar/lampar.h"
 
 enum {
-  LAMPAR_SLOT_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
+  LAMPAR_MAILBOX_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
   LAMPAR_VECTOR_BYTES = 16,
   LAMPAR_WORLD_MAX = 16,
   LAMPAR_NAME_BYTES = 192,
@@ -87,12 +87,8 @@ uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, 
 /* Mailboxes of the largest call it takes. */
 uint64_t lampar_variant_max_mailboxes(const lampar_variant *variant);
 
-/* Bytes of a mailbox: two halves of a slot for every source. */
-static inline uint64_t lampar_mailbox_bytes(uint32_t world) {
-  return 2ull * world * LAMPAR_SLOT_BYTES;
-}
-
-/* Bytes of workspace on each rank for that many mailboxes and their epochs. */
+/* Bytes of workspace on each rank for that many mailboxes: two halves of a slot for every source,
+ * and one epoch. */
 uint64_t lampar_workspace_bytes(uint64_t mailboxes, uint32_t world);
 
 #endif

@@ -131,9 +131,6 @@ mutate two-shot-sum-in-one-half "$missing|$wrong" plain $kernel \
 mutate two-shot-sum-in-slot-of-rank-0 "$missing|$wrong" plain $kernel \
   's/push\((.*)use.offset, rounded\)/push(\1use.offset - call.rank * kSlotBytes, rounded)/' \
   $kernel 's/slot_of\(use, use.owner\)/slot_of(use, 0)/'
-mutate two-shot-sum-in-next-mailbox "$missing|$wrong" plain $kernel \
-  's/push\((.*)use.offset, rounded\)/push(\1use.offset + 2 * kHalfBytes, rounded)/' \
-  $kernel 's/slot_of\(use, use.owner\)/&  + 2 * kHalfBytes/'
 mutate two-shot-sentinel-travels "$missing" plain $kernel '/use.input = without_sentinel\(use.input\);/d'
 mutate two-shot-sum-not-rounded "$wrong" plain $kernel 's/return rounded;/return from[call.rank];/'
 

@@ -79,7 +79,7 @@ static void test_variants(void **state) {
     assert_int_equal(variant->persistent, i % 2);
     assert_int_equal(variant->trigger, LAMPAR_TRIGGER_EARLY);
     assert_int_equal(variant->watchdog_ms, 7);
-    assert_int_equal(variant->max_bytes % LAMPAR_SLOT_BYTES, 0);
+    assert_int_equal(variant->max_bytes % LAMPAR_MAILBOX_BYTES, 0);
     if (i >= 2) assert_int_equal(variant->max_bytes, variant->max_rows * 7168ull * 2);
   }
   assert_true(plan.variants[0].max_bytes < plan.variants[1].max_bytes);

@@ -18,7 +18,7 @@ enum { LINES_MAX = 8 };
 /* Prints the slots of a mailbox that a lane polls. */
 static void describe_slots(const emu_lane *lane, uintptr_t mailbox, size_t world) {
   for (unsigned i = 0; i < lane->watched; ++i) {
-    const uintptr_t slot = (lane->watches[i].vector * 16 - mailbox) / LAMPAR_SLOT_BYTES;
+    const uintptr_t slot = (lane->watches[i].vector * 16 - mailbox) / LAMPAR_MAILBOX_BYTES;
     if (i == 0) fprintf(stderr, " half %" PRIuPTR ", nothing from rank", slot / world);
     fprintf(stderr, " %" PRIuPTR, slot % world);
   }
@@ -32,7 +32,7 @@ static void describe_mailbox(const emu_warp *warp, const emu_lane *lane) {
   const char *ranks = strstr(name, "_w"); /* "ar_oneshot_w8_..." */
   const uintptr_t own = (uintptr_t)arguments->own, polled = lane->watches[0].vector * 16;
   const size_t world = ranks != NULL ? strtoul(ranks + 2, NULL, 10) : 1;
-  const size_t mailbox_bytes = lampar_mailbox_bytes((uint32_t)world);
+  const size_t mailbox_bytes = 2 * world * LAMPAR_MAILBOX_BYTES;
   const uintptr_t mailbox = (polled - own) / mailbox_bytes;
   if (polled < own || mailbox >= arguments->mailboxes) {
     fprintf(stderr, "rank %u polls %#" PRIxPTR, arguments->rank, polled);
