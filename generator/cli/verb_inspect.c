@@ -19,7 +19,7 @@ typedef struct arguments {
   bool json, source, sass;
 } arguments;
 
-enum { OPTION_JSON = 256, OPTION_SOURCE, OPTION_SASS, SOURCE_BYTES_MAX = 16 << 20 };
+enum { OPTION_JSON = 256, OPTION_SOURCE, OPTION_SASS };
 
 static const struct argp_option options[] = {
     {"json", OPTION_JSON, NULL, 0, "Print as JSON", 0},
@@ -131,7 +131,7 @@ static lampar_status print_source(const arguments *given) {
   char *text = NULL;
   size_t size;
   if (length < 0 || (size_t)length >= sizeof path ||
-      lampar_file_read(path, SOURCE_BYTES_MAX, &text, &size) != LAMPAR_OK)
+      lampar_file_read(path, LAMPAR_SOURCE_BYTES_MAX, &text, &size) != LAMPAR_OK)
     return lampar_fail(
         LAMPAR_ERROR_ARGUMENT,
         "%s: the source of %s is not next to it, as %s; a pack does not hold sources: "

@@ -71,7 +71,7 @@ static bool add_file(cJSON *root, const lampar_pack *pack, const char *name) {
          add_digest(file, pack->data, pack->size);
 }
 
-/* Takes `made_with`, which may be NULL. */
+/* Takes ownership of `made_with`, which may be NULL. */
 static bool fill(cJSON *root, const lampar_plan *plan, const lampar_pack *pack,
                  const char *pack_file, cJSON *made_with) {
   if (made_with != NULL && !cJSON_AddItemToObject(root, "compiler", made_with)) {

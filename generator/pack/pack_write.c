@@ -46,7 +46,7 @@ lampar_status lampar_pack_write(const lampar_plan *plan, const lampar_cubin *cub
   *size = pack_size(plan, cubins);
   *bytes = calloc(1, *size); /* zeros between the parts */
   if (*bytes == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "pack %s: no memory for its %zu bytes", plan->name,
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "pack %s: out of memory for its %zu bytes", plan->name,
                        *size);
 
   lampar_pack_header *const header = (lampar_pack_header *)*bytes;

@@ -1,4 +1,4 @@
-/* A plan in words. */
+/* A plan as text for people. */
 #include "plan/plan.h"
 
 #include <stdio.h>
@@ -104,7 +104,7 @@ static void explain_operands(FILE *out, const lampar_plan *plan) {
   }
 }
 
-/* Where two-shot takes over: behind the last one-shot kernel of the same calls. */
+/* Where two-shot takes over: after the largest one-shot kernel for the same calls. */
 static void explain_twoshot(FILE *out, const lampar_plan *plan) {
   const int width = lampar_plan_name_width(plan);
   bool is_first = true;

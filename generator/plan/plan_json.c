@@ -13,8 +13,6 @@
 #include "plan/json_text.h"
 #include "plan/variant_json.h"
 
-enum { FILE_BYTES_MAX = 16 << 20 };
-
 /* ---- writing ---- */
 
 static bool add_variant(cJSON *list, const lampar_variant *variant) {
@@ -69,7 +67,7 @@ lampar_status lampar_plan_to_json(const lampar_plan *plan, char **text) {
 static lampar_status damaged(const char *where, const char *what) {
   return lampar_fail(
       LAMPAR_ERROR_ARGUMENT,
-      "%s: not a plan that this lampar wrote: %s; make it again with `lampar plan SPEC "
+      "%s: not a plan that this lampar wrote: %s; create it again with `lampar plan SPEC "
       "--json`",
       where, what);
 }
@@ -124,7 +122,7 @@ static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan
   if (schema != LAMPAR_PLAN_SCHEMA)
     return lampar_fail(
         LAMPAR_ERROR_ARGUMENT,
-        "%s: a plan of schema %llu, this lampar reads %d; make it again with `lampar plan "
+        "%s: a plan of schema %llu, this lampar reads %d; create it again with `lampar plan "
         "SPEC --json`",
         where, (unsigned long long)schema, LAMPAR_PLAN_SCHEMA);
   const char *name = read_text(root, "name");
@@ -139,8 +137,8 @@ static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan
   return read_lists(where, root, plan);
 }
 
-/* What was read, written again, has to be the text: so nothing is overlooked, no field too many, no
- * wrong order, no wrong sum. */
+/* The plan, written again, must give the same text: this finds unknown fields, a wrong order and
+ * wrong totals. */
 static lampar_status check_round_trip(const char *where, const char *text,
                                       const lampar_plan *plan) {
   char *again;
@@ -152,7 +150,7 @@ static lampar_status check_round_trip(const char *where, const char *text,
   if (!equal)
     return lampar_fail(
         LAMPAR_ERROR_ARGUMENT,
-        "%s:%zu: not what this lampar writes for such a plan; make it again with `lampar "
+        "%s:%zu: not what this lampar writes for such a plan; create it again with `lampar "
         "plan SPEC --json`",
         where, line);
   for (size_t i = 1; i < plan->variant_count; ++i)
@@ -176,7 +174,7 @@ lampar_status lampar_plan_read(const char *path, lampar_plan *plan) {
   *plan = (lampar_plan){0};
   char *text;
   size_t size;
-  LAMPAR_TRY(lampar_file_read(path, FILE_BYTES_MAX, &text, &size));
+  LAMPAR_TRY(lampar_file_read(path, LAMPAR_PLAN_BYTES_MAX, &text, &size));
   const lampar_status status = strlen(text) == size ? lampar_plan_from_json(path, text, plan)
                                                     : damaged(path, "it holds a zero byte");
   free(text);

@@ -62,7 +62,8 @@ static lampar_status check_capture(const lampar_driver *driver) {
   return lampar_driver_check(driver, driver->memory_free(probe), "lampar_group_create");
 }
 
-/* What NCCL runs on must be what the kernels run on. */
+/* NCCL and the kernels must run on one device. Checked before anything is freed on the context's
+ * device: that would wait for the rank whose device it is. */
 static lampar_status check_communicator(const lampar_group *group) {
   int ordinal, device;
   LAMPAR_TRY(lampar_nccl_check(&group->nccl, group->nccl.device(group->comm, &ordinal),
@@ -86,11 +87,10 @@ static lampar_status open_device(lampar_group *group) {
         LAMPAR_ERROR_ARGUMENT,
         "lampar_group_create: this thread has no CUDA context: set the device first");
   LAMPAR_TRY(lampar_driver_check(driver, driver->context_device(&group->device), "cuCtxGetDevice"));
+  if (group->comm != NULL && group->channel.comm == NULL)
+    LAMPAR_TRY(lampar_nccl_open(&group->nccl));
+  if (group->comm != NULL) LAMPAR_TRY(check_communicator(group));
   LAMPAR_TRY(check_capture(driver));
-  if (group->comm != NULL) {
-    if (group->channel.comm == NULL) LAMPAR_TRY(lampar_nccl_open(&group->nccl));
-    LAMPAR_TRY(check_communicator(group));
-  }
   return lampar_driver_check(
       driver, driver->stream_create(&group->stream, LAMPAR_STREAM_NON_BLOCKING), "cuStreamCreate");
 }
@@ -109,8 +109,11 @@ static void digest_options(lampar_group *group) {
 }
 
 static void write_report(lampar_group *group, uint32_t arch) {
-  static const char *const roles[] = {"dense", "attention", "moe"};
-  const char *role = (unsigned)group->config.role < 3 ? roles[group->config.role] : "unknown role";
+  static const char *const roles[] = {[LAMPAR_ROLE_DENSE] = "dense",
+                                      [LAMPAR_ROLE_ATTENTION] = "attention",
+                                      [LAMPAR_ROLE_MOE] = "moe"};
+  const size_t given = (size_t)group->config.role;
+  const char *role = given < sizeof roles / sizeof roles[0] ? roles[given] : "unknown role";
   if (group->verdict.reason != LAMPAR_REASON_NONE)
     snprintf(group->report, sizeof group->report,
              "%s group, rank %d of %d: every call goes to NCCL: %s (%s)", role, group->rank,

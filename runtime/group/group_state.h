@@ -46,7 +46,7 @@ struct lampar_group {
   char message[LAMPAR_MESSAGE_BYTES]; /* of the last query */
   uint32_t logged;                    /* bit r: a fallback for reason r was logged */
   _Atomic uint64_t kernel_calls, kernel_bytes, nccl_bytes;
-  _Atomic uint64_t nccl_calls[32];
+  _Atomic uint64_t nccl_calls[LAMPAR_REASONS_MAX];
 };
 
 #endif

@@ -61,6 +61,8 @@ typedef struct lampar_pack_record {
   lampar_pack_operand operands[12];
 } lampar_pack_record;
 
+_Static_assert(sizeof((lampar_pack_header){0}.name) == LAMPAR_PACK_NAME_BYTES,
+               "the header holds the name of a pack");
 _Static_assert(sizeof(lampar_pack_header) == 152, "the header is part of the format");
 _Static_assert(sizeof(lampar_pack_record) == 864, "the record is part of the format");
 

@@ -143,14 +143,6 @@ lampar_status lampar_pack_open_memory(const void *data, size_t size, const char 
   return adopt(data, size, name, pack);
 }
 
-lampar_status lampar_pack_open_owned(void *data, size_t size, const char *name,
-                                     lampar_pack **pack) {
-  const lampar_status status = lampar_pack_open_memory(data, size, name, pack);
-  if (status == LAMPAR_OK) (*pack)->is_owned = true;
-  else free(data);
-  return status;
-}
-
 void lampar_pack_close(lampar_pack *pack) {
   if (pack == NULL) return;
   if (pack->is_mapped) munmap((void *)(uintptr_t)pack->data, pack->size);

@@ -13,7 +13,13 @@ enum {
   LAMPAR_MAILBOX_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
   LAMPAR_VECTOR_BYTES = 16,
   LAMPAR_WORLD_MAX = 16,
-  LAMPAR_NAME_BYTES = 192,
+  LAMPAR_CLUSTER_MAX = 8,      /* what every device with clusters can launch */
+  LAMPAR_WARPS_MAX = 32,       /* of a block */
+  LAMPAR_NAME_BYTES = 192,     /* of a kernel */
+  LAMPAR_PACK_NAME_BYTES = 64, /* of a pack, which is its spec's name */
+  /* Warp-wide vectors of a message: a warp counts them in 32 bits, and steps from one to the next
+   * by the warps of the grid. */
+  LAMPAR_VECTORS_MAX = INT32_MAX,
 };
 
 /* Where a kernel allows the next one to start, when a group asks for programmatic launch. */

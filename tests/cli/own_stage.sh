@@ -37,7 +37,7 @@ refused "unknown stage \"relu2\"; .* in templates/epilogues and stages" \
   "$LAMPAR" render out/relu2/plan.json "$name"
 cp -r stages out/relu2/stages
 "$LAMPAR" render out/relu2/plan.json "$name" | cmp - "out/relu2/src/$name.cu" ||
-  fail 'stages beside the plan give another source'
+  fail 'stages next to the plan give another source'
 sed -i 's/^\$value.*//' stages/relu2.cu.in
 refused 'declare other operands than the plan has; make the plan again' \
   "$LAMPAR" render out/relu2/plan.json "$name" --stages stages
@@ -46,7 +46,7 @@ sed -i 's/"bias", "relu2"/"bias", "rleu2"/' relu2.lua
 refused 'relu2.lua:9: epilogue\[1\]: unknown stage "rleu2"; the nearest known is relu2; .* and stages$' \
   "$LAMPAR" build relu2.lua
 sed -i 's/stages   = "stages"/stages   = "..\/stages"/' relu2.lua
-refused "relu2.lua:8: stages is .*beside the spec, in at most 63 characters without '\.\.'" \
+refused "relu2.lua:8: stages is .*next to the spec, in at most 63 characters without '\.\.'" \
   "$LAMPAR" plan relu2.lua
 
 # A total that a map uses at once, in a stage that does not quantise, compiles: for the emulated device.

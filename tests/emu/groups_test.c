@@ -2,13 +2,16 @@
  * device: groups_test PACK CASE, exit status 0 when all is as it should be. --list SPEC: the cases
  * for the pack of that spec. */
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "group/group_state.h"
 #include "pack/pack_read.h"
+#include "pack/private_api.h"
 #include "verify/ranks.h"
 
 enum {
@@ -16,6 +19,7 @@ enum {
   ROWS = 24,     /* the same */
   ABSENT = 4,    /* a world without kernels */
   LATE_MS = 200, /* until a rank that does not come is given up */
+  EXCHANGE_MS = 30000,
   PATH_BYTES = 256,
 };
 
@@ -299,6 +303,118 @@ static lampar_status refusals(lampar_ranks *ranks, lampar_pack *pack) {
   return expect(strstr(report, "workspace_limit of 1024 bytes is too small") != NULL, report);
 }
 
+/* ---- second creations ---- */
+
+static lampar_status create_again(lampar_rank *rank, lampar_pack *pack, lampar_role role,
+                                  uint32_t lanes, lampar_group **group) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.role = role;
+  config.lanes = lanes;
+  config.exchange = rank->exchange;
+  return lampar_group_create(group, NULL, &pack, 1, &config);
+}
+
+/* Each role has a group of its own, with its statistics; within a role a group is shared. */
+static lampar_status create_roles(lampar_rank *rank, void *user) {
+  enum { ROLES = 3 };
+  static const lampar_role roles[ROLES] = {LAMPAR_ROLE_DENSE, LAMPAR_ROLE_ATTENTION,
+                                           LAMPAR_ROLE_MOE};
+  static const char *const names[ROLES] = {"dense group", "attention group", "moe group"};
+  lampar_group *first[ROLES] = {0}, *again = NULL;
+  for (int i = 0; i < ROLES; ++i) {
+    LAMPAR_TRY(create_again(rank, user, roles[i], 1, &first[i]));
+    const char *report = lampar_group_report(first[i]);
+    LAMPAR_TRY(expect(strncmp(report, names[i], strlen(names[i])) == 0, report));
+    LAMPAR_TRY(expect(strstr(report, " kernels for emu") != NULL, report));
+  }
+  LAMPAR_TRY(expect(first[0] != first[1] && first[0] != first[2] && first[1] != first[2],
+                    "a group for each role"));
+  for (int i = 0; i < ROLES; ++i) {
+    LAMPAR_TRY(create_again(rank, user, roles[i], 1, &again));
+    LAMPAR_TRY(expect(again == first[i], "the same group for the same role"));
+    LAMPAR_TRY(lampar_group_destroy(again));
+  }
+  LAMPAR_TRY(expect_error(create_again(rank, user, LAMPAR_ROLE_MOE, 2, &again),
+                          LAMPAR_ERROR_ARGUMENT,
+                          "rank 0 has a group of the same ranks and role with another config"));
+  LAMPAR_TRY(expect(again == NULL, "a refused creation leaves no group"));
+  for (int i = 0; i < ROLES; ++i) LAMPAR_TRY(lampar_group_destroy(first[i]));
+  return LAMPAR_OK;
+}
+
+static lampar_status roles(lampar_ranks *ranks, lampar_pack *pack) {
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  return lampar_ranks_run(ranks, create_roles, pack);
+}
+
+/* Threads that create and destroy the same group at once, over exchanges of their own, as the
+ * communicators of an engine do. */
+enum { CREATORS = 3, CREATIONS = 12 };
+
+typedef struct creators {
+  lampar_pack *pack;
+  lampar_local_exchange *locals[CREATORS];
+} creators;
+
+typedef struct creator {
+  lampar_rank *rank;
+  lampar_pack *pack;
+  const lampar_exchange *exchange;
+  lampar_failure failure;
+} creator;
+
+static lampar_status create_often(const creator *c) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.exchange = c->exchange;
+  LAMPAR_TRY(lampar_rank_check(c->rank, c->rank->driver->context_set_current(c->rank->context),
+                               "cuCtxSetCurrent"));
+  for (int i = 0; i < CREATIONS; ++i) {
+    lampar_group *group = NULL;
+    uint64_t all[LAMPAR_WORLD_MAX];
+    LAMPAR_TRY(lampar_group_create(&group, NULL, &c->pack, 1, &config));
+    const char *report = lampar_group_report(group);
+    LAMPAR_TRY(expect(strstr(report, " kernels for emu") != NULL, report));
+    const int gathered =
+        c->exchange->all_gather(c->exchange->user, &group->number, all, sizeof group->number);
+    LAMPAR_TRY(expect(gathered == 0 && all[0] == all[1], "ranks of one group"));
+    LAMPAR_TRY(lampar_group_destroy(group));
+  }
+  return LAMPAR_OK;
+}
+
+static void *run_creator(void *user) {
+  creator *c = user;
+  lampar_failure_save(&c->failure, create_often(c));
+  return NULL;
+}
+
+static lampar_status start_creators(lampar_rank *rank, void *user) {
+  const creators *given = user;
+  creator list[CREATORS];
+  pthread_t threads[CREATORS];
+  for (int i = 0; i < CREATORS; ++i) {
+    list[i] = (creator){.rank = rank,
+                        .pack = given->pack,
+                        .exchange = lampar_local_exchange_rank(given->locals[i], rank->rank)};
+    LAMPAR_TRY(expect(pthread_create(&threads[i], NULL, run_creator, &list[i]) == 0, "a thread"));
+  }
+  for (int i = 0; i < CREATORS; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < CREATORS; ++i) LAMPAR_TRY(lampar_failure_raise(&list[i].failure));
+  return LAMPAR_OK;
+}
+
+static lampar_status creators_at_once(lampar_ranks *ranks, lampar_pack *pack) {
+  creators given = {.pack = pack};
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  for (int i = 0; i < CREATORS; ++i)
+    LAMPAR_TRY(lampar_local_exchange_create(2, EXCHANGE_MS, &given.locals[i]));
+  const lampar_status status = lampar_ranks_run(ranks, start_creators, &given);
+  for (int i = 0; i < CREATORS; ++i) lampar_local_exchange_destroy(given.locals[i]);
+  return status;
+}
+
 /* ---- ranks that do not come ---- */
 
 static lampar_status come_alone(lampar_rank *rank, void *user) {
@@ -506,6 +622,8 @@ static const struct {
     {"emu", "kernel-names", kernel_names},
     {"emu", "kernel-names-shared", kernel_names_shared},
     {"emu", "refusals", refusals},
+    {"emu", "roles", roles},
+    {"emu", "creators-at-once", creators_at_once},
     {"emu", "late-in-nccl", late_in_nccl},
     {"emu", "late-in-process", late_in_process},
     {"emu", "packs", packs},

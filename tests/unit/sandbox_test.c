@@ -98,11 +98,11 @@ static void test_limits(void **state) {
   fails("local function again() return again() end\nreturn again()",
         "text.lua:1: stopped after 20000000 instructions; is there an endless loop?");
   fails("local t = {}\nwhile true do t[#t + 1] = {} end",
-        "text.lua: stopped because it asks for more than 64 MiB of memory");
+        "text.lua: stopped because it needs more than 64 MiB of memory");
   fails("local s = 'x'\nwhile true do s = s .. s end",
-        "text.lua: stopped because it asks for more than 64 MiB of memory");
+        "text.lua: stopped because it needs more than 64 MiB of memory");
   fails("local s = ('x'):rep(65536)\nreturn s:rep(2000)",
-        "text.lua: stopped because it asks for more than 64 MiB of memory");
+        "text.lua: stopped because it needs more than 64 MiB of memory");
   fails("return string.rep('', math.maxinteger)",
         "text.lua:1: rep: an integer of at most 65536 times");
   fails("return ('x'):rep(1 << 40)", "text.lua:1: rep: an integer of at most 65536 times");
@@ -129,7 +129,7 @@ static void test_errors(void **state) {
         "text.lua:1: bad argument #2 to 'format' (number expected, got string)");
   fails("\nfor _ in pairs(nil) do end",
         "text.lua:2: bad argument #1 to 'for iterator' (table expected, got nil)");
-  fails("error { 5 }", "an error was raised with a table, not with a text");
+  fails("error { 5 }", "an error was raised with a table instead of a text");
   fails("x = = 1", "text.lua:1: unexpected symbol near '='");
   fails("\x1bLua", "text.lua: is compiled Lua, which is not accepted; give the text");
 }

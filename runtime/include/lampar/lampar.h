@@ -115,6 +115,8 @@ typedef enum lampar_reason {
   LAMPAR_REASON_SETUP_FAILED = 17,      /* set-up failed on some rank; the report names it */
 } lampar_reason;
 
+enum { LAMPAR_REASONS_MAX = 32 }; /* of this and later versions */
+
 /* Constant text; never NULL, also for values that are not of the enum. Any thread. */
 LAMPAR_API const char *lampar_status_string(lampar_status status);
 LAMPAR_API const char *lampar_reason_string(lampar_reason reason);
@@ -122,10 +124,6 @@ LAMPAR_API const char *lampar_reason_string(lampar_reason reason);
 /* The message behind the calling thread's most recent status other than LAMPAR_OK: what failed, on
  * which file or rank, what to do. Valid until the thread's next call into the library. */
 LAMPAR_API const char *lampar_last_error(void);
-
-/* Makes the message that lampar_last_error returns on the calling thread, and returns `status`.
- * For libraries on top of this one, so that there is one place to ask. The text is copied. */
-LAMPAR_API lampar_status lampar_set_error(lampar_status status, const char *message);
 
 /* "major.minor.patch" of the library that is loaded. */
 LAMPAR_API const char *lampar_version(void);
@@ -190,10 +188,6 @@ LAMPAR_API lampar_status lampar_pack_open(const char *path, lampar_pack **pack);
 LAMPAR_API lampar_status lampar_pack_open_memory(const void *data, size_t size, const char *name,
                                                  lampar_pack **pack);
 
-/* The same for bytes of malloc, which from now on, also after an error, are the library's: closing
- * the pack frees them. */
-LAMPAR_API lampar_status lampar_pack_open_owned(void *data, size_t size, const char *name,
-                                                lampar_pack **pack);
 LAMPAR_API void lampar_pack_close(lampar_pack *pack);
 
 /* Kernels of a pack, sorted by key. `index` is 0 .. count-1. Errors: ARGUMENT. */
@@ -403,7 +397,7 @@ typedef struct lampar_stats {
   uint64_t
       kernel_calls; /* calls enqueued or captured; replays of a graph do not pass through here */
   uint64_t kernel_bytes;
-  uint64_t nccl_calls[32]; /* by lampar_reason */
+  uint64_t nccl_calls[LAMPAR_REASONS_MAX]; /* by lampar_reason */
   uint64_t nccl_bytes;
 } lampar_stats;
 
