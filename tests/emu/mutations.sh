@@ -127,10 +127,10 @@ mutate two-shot-sum-no-rearm "$missing|$wrong" plain $kernel '/store_words4\(slo
 mutate two-shot-without-barrier "$missing|$wrong" plain $kernel '/^ +__syncwarp\(\);/d'
 mutate two-shot-sum-in-one-half "$missing|$wrong" plain $kernel \
   's/push\((.*)use.offset, rounded\)/push(\1use.offset - (use.epoch \& 1) * kHalfBytes, rounded)/' \
-  $kernel 's/slot_of\(use, use.owner\)/&  - (use.epoch \& 1) * kHalfBytes/'
-mutate two-shot-sum-in-slot-of-rank-0 "$missing|$wrong" plain $kernel \
-  's/push\((.*)use.offset, rounded\)/push(\1use.offset - call.rank * kSlotBytes, rounded)/' \
-  $kernel 's/slot_of\(use, use.owner\)/slot_of(use, 0)/'
+  $kernel 's/slot_of\(use, use.owner\)/& - (use.epoch \& 1) * kHalfBytes/'
+mutate two-shot-sum-in-other-half "$missing|$wrong" plain $kernel \
+  's/push\((.*)use.offset, rounded\)/push(\1use.offset + kHalfBytes - 2 * (use.epoch \& 1) * kHalfBytes, rounded)/' \
+  $kernel 's/slot_of\(use, use.owner\)/& + kHalfBytes - 2 * (use.epoch \& 1) * kHalfBytes/'
 mutate two-shot-sentinel-travels "$missing" plain $kernel '/use.input = without_sentinel\(use.input\);/d'
 mutate two-shot-sum-not-rounded "$wrong" plain $kernel 's/return rounded;/return from[call.rank];/'
 
