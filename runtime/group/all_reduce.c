@@ -191,6 +191,7 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
 
 lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *given,
                                 struct CUstream_st *stream) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_all_reduce: group is NULL");
   lampar_call call = LAMPAR_CALL_INIT;
   LAMPAR_TRY(lampar_sized_read(&call, sizeof call, given, "lampar_call"));
   LAMPAR_TRY(check_shape(&call));
@@ -209,6 +210,7 @@ lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *given,
 }
 
 lampar_status lampar_query(lampar_group *group, const lampar_call *given, lampar_answer *answer) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_query: group is NULL");
   lampar_call call = LAMPAR_CALL_INIT;
   LAMPAR_TRY(lampar_sized_read(&call, sizeof call, given, "lampar_call"));
   LAMPAR_TRY(check_shape(&call));

@@ -226,22 +226,23 @@ lampar_status lampar_group_destroy(lampar_group *group) {
 }
 
 const char *lampar_group_report(const lampar_group *group) {
-  return group->report;
+  return group != NULL ? group->report : "no group";
 }
 
 int lampar_group_world(const lampar_group *group) {
-  return group->world;
+  return group != NULL ? group->world : 0;
 }
 
 int lampar_group_rank(const lampar_group *group) {
-  return group->rank;
+  return group != NULL ? group->rank : -1;
 }
 
 uint64_t lampar_group_workspace_bytes(const lampar_group *group) {
-  return group->workspace.bytes;
+  return group != NULL ? group->workspace.bytes : 0;
 }
 
 lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_group_error: group is NULL");
   if (!lampar_workspace_is_faulted(&group->workspace)) return LAMPAR_OK;
   const lampar_fault_record *record = group->workspace.fault;
   const lampar_fault found = {
@@ -263,6 +264,7 @@ lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
 }
 
 lampar_status lampar_group_stats(const lampar_group *group, lampar_stats *stats) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_group_stats: group is NULL");
   lampar_stats now = {
       .kernel_calls = atomic_load_explicit(&group->kernel_calls, memory_order_relaxed),
       .kernel_bytes = atomic_load_explicit(&group->kernel_bytes, memory_order_relaxed),

@@ -152,15 +152,15 @@ void lampar_pack_close(lampar_pack *pack) {
 }
 
 size_t lampar_pack_count(const lampar_pack *pack) {
-  return pack->header->record_count;
+  return pack != NULL ? pack->header->record_count : 0;
 }
 
 const char *lampar_pack_name(const lampar_pack *pack) {
-  return pack->header->name;
+  return pack != NULL ? pack->header->name : "";
 }
 
 const char *lampar_pack_digest(const lampar_pack *pack) {
-  return pack->digest;
+  return pack != NULL ? pack->digest : "";
 }
 
 /* A variant's field as lampar_kernel_info has it. */
@@ -175,9 +175,9 @@ const char *lampar_pack_digest(const lampar_pack *pack) {
 #define INFO_TRIGGER(value)   lampar_trigger_name(value)
 
 lampar_status lampar_pack_info(const lampar_pack *pack, size_t index, lampar_kernel_info *info) {
-  if (index >= pack->header->record_count)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_pack_info: kernel %zu of %u", index,
-                       pack->header->record_count);
+  if (index >= lampar_pack_count(pack))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_pack_info: kernel %zu of %zu%s", index,
+                       lampar_pack_count(pack), pack == NULL ? ": the pack is NULL" : "");
   const lampar_pack_kernel *kernel = &pack->kernels[index];
   const lampar_pack_record *record = kernel->record;
   lampar_kernel_info found = {
