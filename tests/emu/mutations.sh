@@ -37,8 +37,8 @@ build_mutated() {
 }
 
 # mutate NAME REPORT MODE [FILE SED]...: the report is a pattern of grep -E; `none` has to pass. The modes plain
-# and programmatic are launches of plain kernels, one-shot and two-shot on the same mailboxes; fused is layers of a
-# fused one; long_rows and many_rows verify the kernels of these specs.
+# and programmatic are launches of plain kernels; twoshot mixes calls of one-shot and of two-shot; fused is layers of a
+# fused kernel; long_rows and many_rows verify the kernels of these specs.
 mutate() {
   name=$1 report=$2 mode=$3
   shift 3
@@ -46,7 +46,7 @@ mutate() {
   scratch=$out/$name
   case $mode in
   plain | programmatic) spec=small ;;
-  fused) spec=small_fused ;;
+  fused | twoshot) spec=small_$mode ;;
   *) spec=$mode ;;
   esac
   if ! build_mutated $spec "$@"; then
@@ -55,6 +55,7 @@ mutate() {
   fi
   kernels=$scratch/$spec/$spec.pack
   case $mode in
+  twoshot) set -- emu_protocol_test "$kernels" 4 f32 328 24 $schedules plain ;;
   plain | programmatic) set -- emu_protocol_test "$kernels" 3 f32 328 24 $schedules $mode ;;
   fused) set -- emu_layers_test "$kernels" 2 1024 $schedules ;;
   *) set -- lampar verify "$kernels" --device emu --world 2 ;;
@@ -77,7 +78,7 @@ missing='timed out waiting for rank|nothing came from the ranks'
 wrong='wrong sum|sum is wrong|wrong residual|wrong output'
 wrong_value='expected|reference|other bits'
 
-for mode in plain programmatic fused long_rows many_rows; do
+for mode in plain programmatic twoshot fused long_rows many_rows; do
   mutate none '' $mode
 done
 mutate one-half "$missing|$wrong" plain $kernel \
@@ -120,19 +121,19 @@ mutate residual-read-early 'wrong residual' fused \
 
 # ---- two-shot ----
 kernel=twoshot.cu.in
-mutate two-shot-epoch-by-two "$missing|$wrong" plain $kernel \
+mutate two-shot-epoch-by-two "$missing|$wrong" twoshot $kernel \
   's/store_u32\(use.epoch_ptr, use.epoch \+ 1\)/store_u32(use.epoch_ptr, use.epoch + 2)/'
-mutate two-shot-owner-no-rearm "$missing|$wrong" plain $kernel '/if .*store_words4\(slot_of\(.*empty_vector\(\)\);/d'
-mutate two-shot-sum-no-rearm "$missing|$wrong" plain $kernel '/store_words4\(slot_of\(use, use.owner\), .*\);/d'
-mutate two-shot-without-barrier "$missing|$wrong" plain $kernel '/^ +__syncwarp\(\);/d'
-mutate two-shot-sum-in-one-half "$missing|$wrong" plain $kernel \
+mutate two-shot-owner-no-rearm "$missing|$wrong" twoshot $kernel '/if .*store_words4\(slot_of\(.*empty_vector\(\)\);/d'
+mutate two-shot-sum-no-rearm "$missing|$wrong" twoshot $kernel '/store_words4\(slot_of\(use, use.owner\), .*\);/d'
+mutate two-shot-without-barrier "$missing|$wrong" twoshot $kernel '/^ +__syncwarp\(\);/d'
+mutate two-shot-sum-in-one-half "$missing|$wrong" twoshot $kernel \
   's/push\((.*)use.offset, rounded\)/push(\1use.offset - (use.epoch \& 1) * kHalfBytes, rounded)/' \
   $kernel 's/slot_of\(use, use.owner\)/& - (use.epoch \& 1) * kHalfBytes/'
-mutate two-shot-sum-in-other-half "$missing|$wrong" plain $kernel \
+mutate two-shot-sum-in-other-half "$missing|$wrong" twoshot $kernel \
   's/push\((.*)use.offset, rounded\)/push(\1use.offset + kHalfBytes - 2 * (use.epoch \& 1) * kHalfBytes, rounded)/' \
   $kernel 's/slot_of\(use, use.owner\)/& + kHalfBytes - 2 * (use.epoch \& 1) * kHalfBytes/'
-mutate two-shot-sentinel-travels "$missing" plain $kernel '/use.input = without_sentinel\(use.input\);/d'
-mutate two-shot-sum-not-rounded "$wrong" plain $kernel 's/return rounded;/return from[call.rank];/'
+mutate two-shot-sentinel-travels "$missing" twoshot $kernel '/use.input = without_sentinel\(use.input\);/d'
+mutate two-shot-sum-not-rounded "$wrong" twoshot $kernel 's/return rounded;/return from[call.rank];/'
 
 # ---- rows and quantisation ----
 mutate nan-counts-in-amax "$wrong_value" long_rows parts/emu/language.cuh.in \
