@@ -14,7 +14,6 @@
 #include "plan/plan.h"
 #include "spec/spec.h"
 #include "verify/epilogue_verify.h"
-#include "verify/trial.h"
 
 enum {
   SIZES_MAX = 4,
@@ -91,9 +90,8 @@ typedef struct verification {
   const arguments *given;
   lampar_pack *pack;
   lampar_ranks *ranks;
-  lampar_trials *trials;
-  lampar_epilogue_trials *epilogue_trials;
-  lampar_samples samples[LAMPAR_TRIAL_DTYPES]; /* of the world at hand */
+  lampar_batches *batches;
+  lampar_samples samples[LAMPAR_BATCH_DTYPES]; /* of the world at hand */
   uint32_t capability;
   size_t right, wrong, not_run;
 } verification;
@@ -196,8 +194,7 @@ static lampar_status verify_fused(verification *v, const lampar_variant *variant
                                   const shape *shapes, size_t count, outcome *result) {
   uint64_t rows[SIZES_MAX];
   for (size_t i = 0; i < count; ++i) rows[i] = shapes[i].rows;
-  return lampar_epilogue_verify(v->ranks, v->epilogue_trials, variant, rows, count, v->given->seed,
-                                &result->calls, &result->has_reference);
+  return lampar_epilogue_verify(v->batches, variant, rows, count, v->given->seed, &result->calls, &result->has_reference);
 }
 
 static lampar_status verify_kernel(verification *v, size_t index, outcome *result) {
@@ -212,10 +209,10 @@ static lampar_status verify_kernel(verification *v, size_t index, outcome *resul
   if (info->epilogue[0] != '\0')
     return verify_fused(v, &v->pack->kernels[index].variant, shapes, count, result);
 
-  lampar_trial_call list[CALLS] = {0};
+  lampar_check_call list[CALLS] = {0};
   for (size_t i = 0; i < CALLS; ++i) {
     const shape s = shapes[i % count];
-    list[i] = (lampar_trial_call){
+    list[i] = (lampar_check_call){
         .dtype = info->dtype,
         .rows = s.rows,
         .hidden = s.hidden,
@@ -226,8 +223,8 @@ static lampar_status verify_kernel(verification *v, size_t index, outcome *resul
         .in_place = i % 5 == 4,
     };
   }
-  const lampar_samples *const samples[] = {&v->samples[0], &v->samples[1], &v->samples[2]};
-  LAMPAR_TRY(lampar_trials_run(v->trials, samples, list, CALLS));
+  const lampar_batch_data data = {.plain = {&v->samples[0], &v->samples[1], &v->samples[2]}};
+  LAMPAR_TRY(lampar_batches_run(v->batches, &data, list, CALLS, NULL, NULL));
   result->calls = CALLS;
   return LAMPAR_OK;
 }
@@ -318,7 +315,7 @@ static lampar_status make_samples(verification *v, int world) {
     LAMPAR_TRY(
         lampar_samples_create(info.dtype, world, count, lampar_sample_finite, &v->given->seed, s));
   }
-  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d)
+  for (int d = 0; d < LAMPAR_BATCH_DTYPES; ++d)
     if (v->samples[d].count > 0) LAMPAR_TRY(lampar_samples_check_bound(&v->samples[d]));
   return LAMPAR_OK;
 }
@@ -328,36 +325,33 @@ static lampar_status verify_world(verification *v, int world) {
   if (status == LAMPAR_OK) status = verify_kernels(v, world, false);
   if (status == LAMPAR_OK) status = verify_kernels(v, world, true);
   lampar_ranks_close_group(v->ranks);
-  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) lampar_samples_destroy(&v->samples[d]);
+  for (int d = 0; d < LAMPAR_BATCH_DTYPES; ++d) lampar_samples_destroy(&v->samples[d]);
   return status;
 }
 
 static size_t fused_bytes(const lampar_variant *variant) {
-  const lampar_epilogue_call call = {
+  const lampar_check_call call = {
       .rows = variant->world == 1 ? EPILOGUE_ONLY_ROWS : variant->max_rows, .gap = 8};
-  return lampar_epilogue_call_bytes(variant, &call);
+  return lampar_layout_bytes(variant, &call);
 }
 
-/* Images that hold the largest call, input and output, with guards. */
+/* Buffers that hold the largest call, input and output, with guards. */
 static lampar_status open_device(verification *v) {
   int most = v->given->world;
-  uint64_t bytes = 0;
-  size_t largest_fused = 0;
+  size_t bytes = 0;
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
     lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (v->given->world == 0 && info.world > most) most = info.world;
-    const size_t fused = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->kernels[i].variant) : 0;
-    if (fused > largest_fused) largest_fused = fused;
-    if (fused == 0 && info.max_bytes > bytes) bytes = info.max_bytes;
+    const size_t call = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->kernels[i].variant)
+                                                 : 2 * (size_t)info.max_bytes;
+    if (call > bytes) bytes = call;
   }
   if (most == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no kernel in it", v->given->pack);
   LAMPAR_TRY(lampar_ranks_create(0, most, 0, &v->ranks));
   LAMPAR_TRY(lampar_ranks_capability(v->ranks, &v->capability));
-  LAMPAR_TRY(
-      lampar_epilogue_trials_create(v->ranks, largest_fused + (1 << 20), &v->epilogue_trials));
-  return lampar_trials_create(v->ranks, 2 * bytes + (1 << 20), &v->trials);
+  return lampar_batches_create(v->ranks, bytes + (1 << 20), &v->batches);
 }
 
 /* A device for each rank, as on a server. */
@@ -447,8 +441,7 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
   verification v = {.given = &given};
   const lampar_status status = verify(&v);
   *passed = v.wrong == 0 && v.not_run == 0;
-  lampar_epilogue_trials_destroy(v.epilogue_trials);
-  lampar_trials_destroy(v.trials);
+  lampar_batches_destroy(v.batches);
   lampar_ranks_destroy(v.ranks);
   lampar_pack_close(v.pack);
   return status;

@@ -148,8 +148,8 @@ static lampar_status run_epilogue_only(const lampar_group *group, const lampar_k
 }
 
 /* NCCL's sum, then the epilogue's kernel. */
-static lampar_status run_nccl_and_alone(const lampar_group *group, const lampar_call *call,
-                                        struct CUstream_st *stream) {
+static lampar_status run_nccl_and_epilogue(const lampar_group *group, const lampar_call *call,
+                                           struct CUstream_st *stream) {
   const lampar_kernel *kernel = find_epilogue_only(group, call);
   if (kernel == NULL) return LAMPAR_ERROR_NO_KERNEL;
   lampar_arguments checked = {0};
@@ -178,7 +178,7 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
   if (first) lampar_log(&group->logger, LAMPAR_LOG_INFO, "a call goes to NCCL: %s", message);
   group->logged |= 1u << reason;
   if (is_fused(call)) {
-    LAMPAR_TRY(run_nccl_and_alone(group, call, stream));
+    LAMPAR_TRY(run_nccl_and_epilogue(group, call, stream));
   } else {
     if (call->output == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
     LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));

@@ -165,7 +165,7 @@ lampar_verdict lampar_peer_access_decide(const lampar_peer_access *access,
   return (lampar_verdict){.reason = LAMPAR_REASON_NONE};
 }
 
-uint32_t lampar_facts_sharers(const lampar_rank_facts *facts, int world, int rank) {
+uint32_t lampar_facts_ranks_on_device(const lampar_rank_facts *facts, int world, int rank) {
   uint32_t ranks_on_device = 0;
   for (int r = 0; r < world; ++r) ranks_on_device += is_same_device(&facts[r], &facts[rank]);
   return ranks_on_device;

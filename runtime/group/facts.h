@@ -55,7 +55,7 @@ lampar_verdict lampar_peer_access_decide(const lampar_peer_access *access,
                                          const lampar_rank_facts *facts, int world);
 
 /* Ranks on the same GPU as `rank`, itself included. */
-uint32_t lampar_facts_sharers(const lampar_rank_facts *facts, int world, int rank);
+uint32_t lampar_facts_ranks_on_device(const lampar_rank_facts *facts, int world, int rank);
 
 /* Tells one set of ranks from another. */
 void lampar_facts_identity(const lampar_rank_facts *facts, int world,

@@ -192,7 +192,7 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_group_create needs an NCCL communicator or config.exchange");
 
-  lampar_group spare = {0}; /* a rank without memory still has to tell the others */
+  lampar_group spare = {0}; /* a rank without memory must still report to the others */
   lampar_group *const allocated = calloc(1, sizeof *allocated);
   lampar_group *const group = allocated != NULL ? allocated : &spare;
   group->config = own_config;

@@ -6,9 +6,9 @@
 #include "group/facts.h"
 #include "group/workspace.h"
 
-/* What a rank tells the others of its workspace. */
+/* The address of a rank's workspace, as it sends it to the others. */
 typedef struct lampar_workspace_address {
-  uint64_t pointer; /* means something in its own process */
+  uint64_t pointer; /* valid in the rank's own process */
   lampar_ipc_handle handle;
 } lampar_workspace_address;
 

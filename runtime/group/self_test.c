@@ -64,7 +64,7 @@ static lampar_status wait(const lampar_driver *driver, struct CUstream_st *strea
       return lampar_driver_check(driver, result, "self-test");
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec - start.tv_sec > 2 * LAMPAR_SELF_TEST_SECONDS)
-      return lampar_fail(LAMPAR_ERROR_TIMEOUT, "a kernel without a bound waits for ever");
+      return lampar_fail(LAMPAR_ERROR_TIMEOUT, "a kernel without a timeout waits forever");
     nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
   }
 }

@@ -1,7 +1,8 @@
-/* A rank that fails while a group is created: what every rank is told, and how soon. On the
- * emulated device: failures_test PACK CARRIER, where CARRIER is exchange or nccl. Each row of the
- * table below makes one thing fail on one rank, from a point of set-up on; a line is printed for
- * each rank. The linker puts the functions named __wrap_ before the library's own (CMakeLists.txt).
+/* A rank that fails while a group is created: the error of every rank, and how soon it comes. On
+ * the emulated device: failures_test PACK CARRIER, where CARRIER is exchange or nccl. Each row of
+ * the table below makes one thing fail on one rank, from a point of set-up on; a line is printed
+ * for each rank. The linker puts the functions named __wrap_ before the library's own
+ * (CMakeLists.txt).
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -98,6 +99,7 @@ static const row rows[] = {
     {"copy_to_device_async", "", "self-test", TO_NCCL, TO_NCCL},
     {"launch", "", "self-test", TO_NCCL, TO_NCCL},
     {"copy_to_host_async", "", "self-test", TO_NCCL, TO_NCCL},
+    {"no launch", "", "self-test", TO_NCCL, TO_NCCL},
     {"no driver", "", "start", FAILS, SILENT},
     {"primary_context_retain", "", "start", SKIPPED, SILENT},
     {"host_alloc", "", "start", SKIPPED, SILENT},
@@ -117,7 +119,15 @@ static bool is_armed_for(const char *what) {
   return injected.row != NULL && injected.is_armed && strcmp(injected.row->what, what) == 0;
 }
 
+static int launch_nothing(const lampar_launch_config *config, struct CUfunc_st *function,
+                          void **parameters, void **extra) {
+  (void)config, (void)function, (void)parameters, (void)extra;
+  return LAMPAR_CUDA_SUCCESS;
+}
+
 static void break_driver(void) {
+  if (injected.driver != NULL && is_armed_for("no launch"))
+    injected.driver->launch = launch_nothing;
   for (size_t i = 0; injected.driver != NULL && i < sizeof breakers / sizeof breakers[0]; ++i)
     if (is_armed_for(breakers[i].field)) breakers[i].run(injected.driver);
 }

@@ -135,8 +135,8 @@ static lampar_status collect_keys(test *t, int world) {
 
 typedef enum path {
   PATH_FUSED,
-  PATH_NCCL, /* groups that are not enabled: NCCL, then the epilogue's own kernel */
-  PATH_ALONE /* a group of one rank: the epilogue's own kernel */
+  PATH_NCCL,         /* groups that are not enabled: NCCL, then the epilogue's own kernel */
+  PATH_EPILOGUE_ONLY /* a group of one rank: the epilogue's own kernel */
 } path;
 
 static const char *const path_names[] = {"", " with NCCL", " unfused"};
@@ -155,7 +155,7 @@ static lampar_status open_group(test *t, int pack, path path) {
 
 static lampar_status run_checks(test *t, fused_key *key, int pack, path path) {
   if (path == PATH_NCCL) return check_fused_fallback(&t->fixture, key, pack);
-  if (path == PATH_ALONE) return check_fused_alone(&t->fixture, key, pack);
+  if (path == PATH_EPILOGUE_ONLY) return check_epilogue_only(&t->fixture, key, pack);
   if (pack == 0) LAMPAR_TRY(check_fused_operands(&t->fixture, key));
   LAMPAR_TRY(check_fused_values(&t->fixture, key, pack));
   LAMPAR_TRY(check_fused_rows(&t->fixture, key, pack));
@@ -212,19 +212,19 @@ static lampar_status run_world(test *t, int world) {
   }
   LAMPAR_TRY(lampar_ranks_set_world(t->fixture.ranks, 1));
   for (int pack = 0; pack < t->fixture.pack_count; ++pack)
-    LAMPAR_TRY(run_keys(t, pack, PATH_ALONE));
+    LAMPAR_TRY(run_keys(t, pack, PATH_EPILOGUE_ONLY));
   for (int i = 0; i < t->key_count; ++i) print_key(t, t->keys[i]);
   return LAMPAR_OK;
 }
 
 /* The largest call of any kernel, and a little more. */
-static size_t image_bytes(const test *t) {
+static size_t buffer_bytes(const test *t) {
   size_t most = 0;
   for (uint32_t i = 0; i < t->fixture.pack[0]->header->record_count; ++i) {
     const lampar_variant *v = &t->fixture.pack[0]->kernels[i].variant;
-    const lampar_epilogue_call call = {.rows = t->fixture.rows, .gap = 16, .rank_gap = 8};
+    const lampar_check_call call = {.rows = t->fixture.rows, .gap = 16, .rank_gap = 8};
     if (v->epilogue[0] == '\0') continue;
-    const size_t bytes = lampar_epilogue_call_bytes(v, &call);
+    const size_t bytes = lampar_layout_bytes(v, &call);
     if (bytes > most) most = bytes;
   }
   return most + (8 << 20);
@@ -241,7 +241,7 @@ static lampar_status run(test *t) {
       most = (int)t->fixture.pack[0]->kernels[i].variant.world;
   LAMPAR_TRY(lampar_ranks_create(0, most, 0, &t->fixture.ranks));
   LAMPAR_TRY(lampar_ranks_capability(t->fixture.ranks, &t->capability));
-  LAMPAR_TRY(lampar_epilogue_trials_create(t->fixture.ranks, image_bytes(t), &t->fixture.trials));
+  LAMPAR_TRY(lampar_batches_create(t->fixture.ranks, buffer_bytes(t), &t->fixture.batches));
   printf("%-52s %4s %6s %2s %-7s %6s one hash a pack/rows\n", "epilogue", "", "hidden", "w",
          "rounds", "calls");
   for (int world = 2; world <= most; ++world)
@@ -287,7 +287,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s: %s\n", no_gpu ? "skipped" : "fused_test", lampar_last_error());
   const bool failed = status != LAMPAR_OK || t->failed > 0 || t->passed == 0;
   forget_keys(t);
-  lampar_epilogue_trials_destroy(t->fixture.trials);
+  lampar_batches_destroy(t->fixture.batches);
   lampar_ranks_destroy(t->fixture.ranks);
   for (int p = 0; p < t->fixture.pack_count; ++p) lampar_pack_close(t->fixture.pack[p]);
   free(t);

@@ -30,7 +30,7 @@
 enum {
   GRACE_MS = 100,          /* until threads that could wake by themselves are taken to sleep on */
   SHARED_GRACE_MS = 30000, /* the same when other processes take part */
-  BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices for ever */
+  BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices forever */
   IDLE_QUERIES = 50, /* in a row, that count as a grace: a host that polls has a clock of its own */
   QUERY_MS = 100,    /* the longest that a query takes when the host is not quiet */
 };
@@ -155,8 +155,8 @@ static int grace_ms(bool can_wake) {
   return 0;
 }
 
-/* The devices stand still: whether they will for ever. Threads that only ask count as a host with a
- * clock of its own, unless another process may come. */
+/* Whether the devices, which stand still now, will do so forever. Threads that only query count as
+ * a host with its own clock, unless another process may still come. */
 static bool is_deadlock(uint64_t now, bool can_wake, bool let_go) {
   if (still_since == 0) still_since = now;
   if (let_go && !emu.is_shared) return ++idle_queries == IDLE_QUERIES;
