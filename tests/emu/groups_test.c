@@ -607,7 +607,7 @@ static lampar_status devices(lampar_ranks *ranks, lampar_pack *pack) {
   setenv("LAMPAR_DEVICE", "emu", 1);
   unsetenv("LAMPAR_EMU_SEED");
   unsetenv("LAMPAR_EMU_LIBRARY");
-  LAMPAR_TRY(lampar_driver_open(&driver)); /* found beside this program */
+  LAMPAR_TRY(lampar_driver_open(&driver)); /* from the folder of this program */
   return expect(strstr(driver.library.path, "liblampar-emu.so") != NULL, driver.library.path);
 }
 
