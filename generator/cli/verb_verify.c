@@ -128,9 +128,8 @@ static uint64_t limit_of(const lampar_kernel_info *info) {
   return info->hidden > 0 ? info->max_rows : info->max_bytes;
 }
 
-/* The largest limit of the kernels that are asked before this one, among the persistent ones or
- * all.
- */
+/* The largest limit of the kernels that come before this one in the selection, among the persistent
+ * ones or all. */
 static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *info,
                              bool persistent_only) {
   uint64_t limit = 0;
@@ -368,9 +367,9 @@ static lampar_status choose_device(const verification *v) {
 static lampar_status build_pack(lampar_rank *rank, void *user) {
   (void)rank; /* its context is current: the pack is for its device */
   verification *const v = user;
-  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
-  options.world = v->given->world;
-  return lampar_jit_build(v->given->pack, NULL, &options, &v->pack);
+  lampar_jit_options request = LAMPAR_JIT_OPTIONS_INIT;
+  request.world = v->given->world;
+  return lampar_jit_build(v->given->pack, NULL, &request, &v->pack);
 }
 
 /* Report spec errors before touching a device. */

@@ -76,7 +76,7 @@ static lampar_status choose_widths(planning *p) {
 
 static lampar_status too_many(const planning *p, uint64_t kernels, const char *more) {
   const lampar_spec *spec = p->spec;
-  char epilogues[32] = "";
+  char epilogues[48] = "";
   if (spec->epilogue_count > 1)
     snprintf(epilogues, sizeof epilogues, " x %zu epilogues", spec->epilogue_count);
   return lampar_fail(
@@ -187,6 +187,7 @@ static void fill_shape(lua_State *L, lampar_variant *variant) {
 static lampar_status add_variant(lampar_plan *plan, const lampar_variant *variant) {
   const uint64_t mailboxes = lampar_variant_max_mailboxes(variant);
   if (mailboxes <= LAMPAR_VECTORS_MAX) {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): luaL_error does not return */
     plan->variants[plan->variant_count++] = *variant;
     return LAMPAR_OK;
   }
