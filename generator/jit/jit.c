@@ -236,6 +236,7 @@ lampar_status lampar_jit_build(const char *spec, const char *arch,
 
 lampar_status lampar_jit_build_text(const char *text, const char *name, const char *arch,
                                     const lampar_jit_options *options, lampar_pack **pack) {
-  return answer(&(build_request){.name = name, .is_text = true, .text = text, .arch = arch, .pack = pack},
-                options);
+  return answer(
+      &(build_request){.name = name, .is_text = true, .text = text, .arch = arch, .pack = pack},
+      options);
 }
