@@ -128,9 +128,8 @@ static uint64_t limit_of(const lampar_kernel_info *info) {
   return info->hidden > 0 ? info->max_rows : info->max_bytes;
 }
 
-/* The largest limit of the kernels that are asked before this one, among the persistent ones or
- * all.
- */
+/* The largest limit of the kernels that come before this one in the selection, among the persistent
+ * ones or all. */
 static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *info,
                              bool persistent_only) {
   uint64_t limit = 0;
@@ -194,7 +193,8 @@ static lampar_status verify_fused(verification *v, const lampar_variant *variant
                                   const shape *shapes, size_t count, outcome *result) {
   uint64_t rows[SIZES_MAX];
   for (size_t i = 0; i < count; ++i) rows[i] = shapes[i].rows;
-  return lampar_epilogue_verify(v->batches, variant, rows, count, v->given->seed, &result->calls, &result->has_reference);
+  return lampar_epilogue_verify(v->batches, variant, rows, count, v->given->seed, &result->calls,
+                                &result->has_reference);
 }
 
 static lampar_status verify_kernel(verification *v, size_t index, outcome *result) {
