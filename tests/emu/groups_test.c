@@ -17,7 +17,7 @@
 enum {
   HIDDEN = 328,  /* of emu.lua */
   ROWS = 24,     /* the same */
-  ABSENT = 4,    /* a world without kernels */
+  ABSENT = 5,    /* a world without kernels */
   LATE_MS = 200, /* until a rank that does not come is given up */
   EXCHANGE_MS = 30000,
   PATH_BYTES = 256,
