@@ -29,8 +29,7 @@ static lampar_status run(char *file) {
     while (waitpid(child, &ended, 0) < 0)
       if (errno != EINTR) return lampar_fail(LAMPAR_ERROR_SYSTEM, "waitpid: %s", strerror(errno));
     if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return LAMPAR_OK;
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s failed; what it printed above says why",
-                       commands[i][0]);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s failed; see its output above", commands[i][0]);
   }
   return lampar_fail(
       LAMPAR_ERROR_SYSTEM,
@@ -43,7 +42,7 @@ lampar_status lampar_disassembly_print(const void *cubin, size_t size) {
   char *path;
   if (asprintf(&path, "%s/lampar.XXXXXX", folder != NULL && folder[0] != '\0' ? folder : "/tmp") <
       0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for a path");
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a path");
   const int file = mkstemp(path);
   FILE *const stream = file >= 0 ? fdopen(file, "wb") : NULL;
   bool written = stream != NULL && fwrite(cubin, 1, size, stream) == size;

@@ -1,4 +1,4 @@
-/* The tool: picks the verb, and turns its status into an exit status. */
+/* The tool: runs the verb and maps its status to an exit status. */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,17 +15,17 @@ static const struct {
   lampar_verb_function run;
   const char *summary;
 } verbs[] = {
-    {"plan", lampar_verb_plan, "the kernels that a spec makes"},
-    {"build", lampar_verb_build, "a spec into a pack of compiled kernels"},
-    {"inspect", lampar_verb_inspect, "the kernels of a pack and what they need"},
-    {"verify", lampar_verb_verify, "runs the kernels of a pack and checks every bit"},
-    {"doctor", lampar_verb_doctor, "why kernels would or would not run here"},
-    {"init", lampar_verb_init, "a spec from a model's config.json"},
-    {"cache", lampar_verb_cache, "the kernels that were compiled at start-up"},
-    {"env", lampar_verb_env, "the variables that are read, and their values"},
-    {"render", lampar_verb_render, "one kernel of a plan into source (a step of build)"},
-    {"compile", lampar_verb_compile, "one source into a cubin (a step of build)"},
-    {"pack", lampar_verb_pack, "a plan and its cubins into a pack (a step of build)"},
+    {"plan", lampar_verb_plan, "list the kernels that a spec makes"},
+    {"build", lampar_verb_build, "compile the kernels of a spec into a pack"},
+    {"inspect", lampar_verb_inspect, "list the kernels of a pack and their resources"},
+    {"verify", lampar_verb_verify, "run the kernels of a pack and check every bit"},
+    {"doctor", lampar_verb_doctor, "report why kernels would or would not run here"},
+    {"init", lampar_verb_init, "write a spec from a model's config.json"},
+    {"cache", lampar_verb_cache, "print, list or clear the cache of compiled kernels"},
+    {"env", lampar_verb_env, "list the environment variables and their values"},
+    {"render", lampar_verb_render, "write the source of one kernel (a step of build)"},
+    {"compile", lampar_verb_compile, "compile one source into a cubin (a step of build)"},
+    {"pack", lampar_verb_pack, "put the cubins of a plan into a pack (a step of build)"},
 };
 enum { VERB_COUNT = sizeof verbs / sizeof verbs[0] };
 
@@ -33,7 +33,7 @@ static void print_help(void) {
   printf("Usage: lampar VERB [ARGUMENT...]\n"
          "One-shot Lamport all-reduce kernels, generated for exact shapes.\n\n");
   for (size_t i = 0; i < VERB_COUNT; ++i) printf("  %-9s%s\n", verbs[i].name, verbs[i].summary);
-  printf("\n`lampar VERB --help` tells about one verb; `lampar --version` is the version.\n"
+  printf("\n`lampar VERB --help` describes a verb; `lampar --version` prints the version.\n"
          "Exit status: 0 done; 1 a check failed; 2 wrong usage or bad input.\n");
 }
 
@@ -48,7 +48,7 @@ static lampar_status unknown_verb(const char *typed) {
 static int finish(const char *subject, lampar_status status, bool passed) {
   if (status == LAMPAR_OK && (fflush(stdout) != 0 || ferror(stdout)))
     status =
-        lampar_fail(LAMPAR_ERROR_SYSTEM, "standard output cannot be written: %s", strerror(errno));
+        lampar_fail(LAMPAR_ERROR_SYSTEM, "cannot write to standard output: %s", strerror(errno));
   if (status == LAMPAR_OK) return passed ? EXIT_DONE : EXIT_CHECK_FAILED;
   fprintf(stderr, "%s: %s\n", subject, lampar_last_error());
   return EXIT_BAD_INPUT;
@@ -78,6 +78,7 @@ int main(int argc, char **argv) {
   if (argc < 2)
     return finish(
         "lampar",
-        lampar_fail(LAMPAR_ERROR_ARGUMENT, "no verb is given; `lampar --help` lists them"), true);
+        lampar_fail(LAMPAR_ERROR_ARGUMENT, "the verb is missing; `lampar --help` lists the verbs"),
+        true);
   return finish("lampar", unknown_verb(typed), true);
 }

@@ -18,7 +18,7 @@ static bool try_folder(const char *path, char folder[PATH_MAX]) {
   return has_templates(path) && realpath(path, folder) != NULL;
 }
 
-/* bin/lampar has its templates in share/lampar/templates. */
+/* An installed bin/lampar has its templates in share/lampar/templates. */
 static bool try_installed(char folder[PATH_MAX]) {
   char path[PATH_MAX];
   const char beside[] = "/../share/lampar/templates";
@@ -47,6 +47,6 @@ lampar_status lampar_template_folder(const char *chosen, char folder[PATH_MAX]) 
   if (try_installed(folder) || try_folder(LAMPAR_SOURCE_TEMPLATES, folder)) return LAMPAR_OK;
   return lampar_fail(
       LAMPAR_ERROR_SYSTEM,
-      "no templates beside the executable, nor in %s; name their folder with --templates",
+      "no templates next to the executable or in %s; name their folder with --templates",
       LAMPAR_SOURCE_TEMPLATES);
 }

@@ -24,14 +24,14 @@ typedef struct arguments {
 enum { OPTION_ARCH = 256, OPTION_LINEINFO, OPTION_TEMPLATES, OPTION_PREPARE, JOBS_MAX = 4096 };
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FOLDER", 0, "Where the folder of the pack is made (default: out)", 0},
-    {"jobs", 'j', "N", 0, "Steps at a time (default: Ninja's choice)", 0},
-    {"arch", OPTION_ARCH, "ARCH,..", 0, "Only these archs of the spec", 0},
-    {"lineinfo", OPTION_LINEINFO, NULL, 0, "Keep line numbers, for profilers", 0},
+    {"output", 'o', "FOLDER", 0, "Create the pack's folder in FOLDER (default: out)", 0},
+    {"jobs", 'j', "N", 0, "Run N steps in parallel (default: Ninja's choice)", 0},
+    {"arch", OPTION_ARCH, "ARCH,..", 0, "Build only for these archs of the spec", 0},
+    {"lineinfo", OPTION_LINEINFO, NULL, 0, "Keep line numbers for profilers", 0},
     {"templates", OPTION_TEMPLATES, "FOLDER", 0,
-     "The folder of the templates, instead of LAMPAR_TEMPLATES or lampar's own", 0},
-    {"prepare", OPTION_PREPARE, NULL, 0,
-     "Write plan and build.ninja, and leave it to you to run ninja", 0},
+     "Read the templates from FOLDER (default: LAMPAR_TEMPLATES, else lampar's own)", 0},
+    {"prepare", OPTION_PREPARE, NULL, 0, "Write plan.json and build.ninja, but do not run Ninja",
+     0},
     {0},
 };
 
@@ -43,7 +43,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     char *end;
     const unsigned long jobs = strtoul(value, &end, 10);
     if (end == value || *end != '\0' || jobs < 1 || jobs > JOBS_MAX)
-      argp_error(state, "-j %s: a number from 1 to %d is needed", value, JOBS_MAX);
+      argp_error(state, "-j %s: expected a number from 1 to %d", value, JOBS_MAX);
     given->jobs = (unsigned)jobs;
     return 0;
   }
@@ -52,7 +52,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_TEMPLATES: given->templates = value; return 0;
   case OPTION_PREPARE: given->only_prepare = true; return 0;
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one SPEC at a time");
+    if (state->arg_num > 0) argp_error(state, "expected one SPEC");
     given->spec = value;
     return 0;
   case ARGP_KEY_END:
@@ -77,7 +77,7 @@ static lampar_status arch_missing(const lampar_spec *spec, const char *wanted) {
                      spec->name, known);
 }
 
-/* Leaves of the spec's archs those of the list "sm_90,sm_100". */
+/* Keeps only the archs that `list` names: "sm_90,sm_100". */
 static lampar_status narrow(lampar_spec *spec, const char *list) {
   uint32_t kept[LAMPAR_SPEC_ARCHS];
   size_t count = 0;
@@ -98,17 +98,17 @@ static lampar_status narrow(lampar_spec *spec, const char *list) {
   return LAMPAR_OK;
 }
 
-/* Symbolic links are kept: a spec requires what lies beside the name that it was given by. */
+/* Symbolic links are kept: `require` looks next to the path that the user gave. */
 static lampar_status make_absolute(const char *path, char **absolute) {
   char folder[PATH_MAX];
   *absolute = NULL;
   if (path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "the current folder has no path");
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "cannot read the path of the current folder");
   const int length =
       path[0] == '/' ? asprintf(absolute, "%s", path) : asprintf(absolute, "%s/%s", folder, path);
   if (length >= 0) return LAMPAR_OK;
   *absolute = NULL;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory", path);
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", path);
 }
 
 static lampar_status make_files_absolute(const lampar_files *files, lampar_files *absolute) {
@@ -127,7 +127,7 @@ static lampar_status make_ninja_text(const arguments *given, const lampar_plan *
                                      char **text) {
   char tool[PATH_MAX];
   if (realpath("/proc/self/exe", tool) == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "/proc/self/exe does not say where lampar is");
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "cannot read /proc/self/exe, the path of lampar");
   lampar_ninja_file facts = {
       .tool = tool,
       .templates = given->templates,
@@ -157,14 +157,14 @@ static lampar_status write_text(const char *folder, const char *name, const char
   return lampar_output_file_write(path, text, strlen(text));
 }
 
-/* Whether the plan has kernels for the emulated device, or for GPUs. */
+/* Whether the plan has kernels for the emulated device (true) or for GPUs (false). */
 static bool has_kernels(const lampar_plan *plan, bool emulated) {
   for (size_t i = 0; i < plan->variant_count; ++i)
     if ((plan->variants[i].arch == LAMPAR_ARCH_EMU) == emulated) return true;
   return false;
 }
 
-/* All that can be wrong is found before the first file is written. */
+/* Finds every error before the first file is written. */
 static lampar_status prepare(const arguments *given, const lampar_plan *plan,
                              const lampar_files *read, const lampar_nvrtc *nvrtc,
                              const char *folder) {
@@ -208,7 +208,7 @@ lampar_status lampar_verb_build(int argc, char **argv, bool *passed) {
   (void)passed;
   arguments given = {.output = "out"};
   const struct argp argp = {
-      options, parse, "SPEC", "Compiles the kernels of a spec into a pack, and prints its path.",
+      options, parse, "SPEC", "Compiles the kernels of a spec into a pack and prints its path.",
       NULL,    NULL,  NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 

@@ -11,10 +11,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   static const char *const actions[] = {"path", "list", "clear"};
   switch (key) {
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one of path, list and clear");
+    if (state->arg_num > 0) argp_error(state, "expected one of path, list and clear");
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; ++i)
       if (strcmp(value, actions[i]) == 0) *action = actions[i];
-    if (*action == NULL) argp_error(state, "'%s': it can be path, list or clear", value);
+    if (*action == NULL) argp_error(state, "'%s': expected path, list or clear", value);
     return 0;
   case ARGP_KEY_END:
     if (*action == NULL) argp_error(state, "the action is missing: path, list or clear");
@@ -43,7 +43,7 @@ lampar_status lampar_verb_cache(int argc, char **argv, bool *passed) {
       NULL,
       parse,
       "path|list|clear",
-      "The folder where kernels compiled at start-up are kept: prints it, lists it, or empties it.",
+      "Prints, lists or clears the folder of kernels that were compiled at start-up.",
       NULL,
       NULL,
       NULL};

@@ -19,9 +19,9 @@ typedef struct arguments {
 enum { OPTION_ARCH = 256, OPTION_LINEINFO, SOURCE_BYTES_MAX = 16 << 20 };
 
 static const struct argp_option options[] = {
-    {"arch", OPTION_ARCH, "ARCH", 0, "What to compile for: sm_90", 0},
-    {"output", 'o', "FILE.cubin", 0, "The cubin to write", 0},
-    {"lineinfo", OPTION_LINEINFO, NULL, 0, "Keep line numbers, for profilers", 0},
+    {"arch", OPTION_ARCH, "ARCH", 0, "Compile for ARCH, such as sm_90", 0},
+    {"output", 'o', "FILE.cubin", 0, "Write the cubin to FILE.cubin", 0},
+    {"lineinfo", OPTION_LINEINFO, NULL, 0, "Keep line numbers for profilers", 0},
     {0},
 };
 
@@ -32,7 +32,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_LINEINFO: given->compiler.line_info = true; return 0;
   case 'o': given->output = value; return 0;
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one FILE.cu at a time");
+    if (state->arg_num > 0) argp_error(state, "expected one FILE.cu");
     given->source = value;
     return 0;
   case ARGP_KEY_END:
@@ -55,7 +55,7 @@ static lampar_status compile_with_nvrtc(const arguments *given, uint32_t arch, c
   return status;
 }
 
-/* The compiler sees the file's name without its folder: a path must not get into the cubin. */
+/* The compiler gets the file name without its folder, so that no path gets into the cubin. */
 static lampar_status compile(const arguments *given, uint32_t arch, const char *source) {
   const char *const slash = strrchr(given->source, '/');
   const char *const name = slash != NULL ? slash + 1 : given->source;
@@ -78,7 +78,7 @@ lampar_status lampar_verb_compile(int argc, char **argv, bool *passed) {
       options,
       parse,
       "FILE.cu --arch ARCH -o FILE.cubin",
-      "Compiles one source with NVRTC, or for arch emu with the C++ compiler of this machine.",
+      "Compiles one source with NVRTC; for arch emu, with the C++ compiler of this machine.",
       NULL,
       NULL,
       NULL};
@@ -86,7 +86,7 @@ lampar_status lampar_verb_compile(int argc, char **argv, bool *passed) {
 
   uint32_t arch;
   if (!lampar_arch_parse(given.arch, &arch))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "--arch %s: no such arch; it reads like sm_90",
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "--arch %s: unknown arch; expected a name like sm_90",
                        given.arch);
   char *source = NULL;
   size_t size;

@@ -14,7 +14,7 @@ lampar_status lampar_verb_env(int argc, char **argv, bool *passed) {
   (void)passed;
   const struct argp argp = {
       NULL, parse,
-      "",   "Prints the variables that lampar reads, their values and what they are for.",
+      "",   "Lists the environment variables that lampar reads, their values and meanings.",
       NULL, NULL,
       NULL};
   argp_parse(&argp, argc, argv, 0, NULL, NULL);

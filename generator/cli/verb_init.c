@@ -17,14 +17,14 @@ typedef struct arguments {
 enum { OPTION_CONFIG = 256, OPTION_TP, OPTION_ARCH, OPTION_WIDTH, OPTION_DTYPE, OPTION_NAME };
 
 static const struct argp_option options[] = {
-    {"config", OPTION_CONFIG, "FILE", 0, "The model's config.json", 0},
-    {"tp", OPTION_TP, "N,..", 0, "Tensor-parallel sizes (default: 2,4,8)", 0},
-    {"arch", OPTION_ARCH, "ARCH,..", 0, "Of the GPUs (default: all that kernels are made for)", 0},
-    {"hidden", OPTION_WIDTH, "N", 0, "Which of several widths of the config to take", 0},
+    {"config", OPTION_CONFIG, "FILE", 0, "Read the model's config.json from FILE (required)", 0},
+    {"tp", OPTION_TP, "N,..", 0, "Numbers of ranks (default: 2,4,8)", 0},
+    {"arch", OPTION_ARCH, "ARCH,..", 0, "GPU archs (default: all that lampar supports)", 0},
+    {"hidden", OPTION_WIDTH, "N", 0, "Hidden size to use if the config has several", 0},
     {"dtype", OPTION_DTYPE, "DTYPE", 0,
-     "Of the activations: bf16, f16 or f32 (default: the config's)", 0},
-    {"name", OPTION_NAME, "NAME", 0, "Of the pack (default: the model_type)", 0},
-    {NULL, 'o', "FILE", 0, "Write the spec there (default: standard output)", 0},
+     "Dtype of the activations: bf16, f16 or f32 (default: the config's)", 0},
+    {"name", OPTION_NAME, "NAME", 0, "Name of the pack (default: the config's model_type)", 0},
+    {NULL, 'o', "FILE", 0, "Write the spec to FILE (default: standard output)", 0},
     {0},
 };
 
@@ -40,17 +40,17 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_WIDTH:
     number = strtoul(value, &end, 10);
     if (*end != '\0' || number == 0 || number > UINT32_MAX)
-      argp_error(state, "--hidden %s: a number of elements", value);
+      argp_error(state, "--hidden %s: expected a number of elements", value);
     given->request.hidden = (uint32_t)number;
     return 0;
   case OPTION_DTYPE:
     if (!lampar_dtype_parse(value, &dtype) || !lampar_dtype_has_kernels(dtype))
-      argp_error(state, "--dtype %s: bf16, f16 or f32", value);
+      argp_error(state, "--dtype %s: expected bf16, f16 or f32", value);
     given->request.dtype = value;
     return 0;
   case OPTION_NAME: given->request.name = value; return 0;
   case 'o': given->output = value; return 0;
-  case ARGP_KEY_ARG: argp_error(state, "%s: the file is given with --config", value); return 0;
+  case ARGP_KEY_ARG: argp_error(state, "%s: name the file with --config", value); return 0;
   case ARGP_KEY_END:
     if (given->config == NULL) argp_error(state, "--config is missing");
     return 0;
@@ -65,7 +65,7 @@ static bool parse_world(const char *text, uint32_t *world) {
   return *end == '\0' && number >= 2 && number <= LAMPAR_WORLD_MAX;
 }
 
-/* "2,4,8", each once. */
+/* Parses "2,4,8"; each item may occur once. */
 static lampar_status parse_list(const char *option, const char *list, const char *of,
                                 bool (*parse_item)(const char *, uint32_t *), uint32_t *numbers,
                                 size_t room, size_t *count) {
@@ -105,8 +105,8 @@ lampar_status lampar_verb_init(int argc, char **argv, bool *passed) {
       options,
       parse,
       "",
-      "Writes a spec for a model from its Hugging Face config.json. What the file leaves open is "
-      "asked for, what is assumed is said.",
+      "Writes a spec for a model from its Hugging Face config.json. If the config is ambiguous, "
+      "it asks for an option; it prints every assumption.",
       NULL,
       NULL,
       NULL};

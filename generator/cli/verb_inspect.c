@@ -23,8 +23,9 @@ enum { OPTION_JSON = 256, OPTION_SOURCE, OPTION_SASS, SOURCE_BYTES_MAX = 16 << 2
 
 static const struct argp_option options[] = {
     {"json", OPTION_JSON, NULL, 0, "Print as JSON", 0},
-    {"source", OPTION_SOURCE, NULL, 0, "Print the kernel's source, from src/ beside the pack", 0},
-    {"sass", OPTION_SASS, NULL, 0, "Print the kernel's machine code, by NVIDIA's disassembler", 0},
+    {"source", OPTION_SOURCE, NULL, 0, "Print the kernel's source, from src/ next to the pack", 0},
+    {"sass", OPTION_SASS, NULL, 0, "Print the kernel's machine code, using NVIDIA's disassembler",
+     0},
     {0},
 };
 
@@ -37,12 +38,12 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case ARGP_KEY_ARG:
     if (state->arg_num == 0) given->pack = value;
     else if (state->arg_num == 1) given->name = value;
-    else argp_error(state, "one kernel at a time");
+    else argp_error(state, "expected one NAME");
     return 0;
   case ARGP_KEY_END:
     if (given->pack == NULL) argp_error(state, "PACK is missing");
     if (given->json + given->source + given->sass > 1)
-      argp_error(state, "one of --json, --source and --sass");
+      argp_error(state, "expected only one of --json, --source and --sass");
     if ((given->source || given->sass) && given->name == NULL)
       argp_error(state, "--source and --sass need the NAME of a kernel");
     return 0;
@@ -53,18 +54,19 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 static lampar_status read_infos(const lampar_pack *pack, lampar_kernel_info **infos) {
   const size_t count = lampar_pack_count(pack);
   *infos = calloc(count + 1, sizeof **infos);
-  if (*infos == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for %zu kernels", count);
+  if (*infos == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %zu kernels", count);
   for (size_t i = 0; i < count; ++i) LAMPAR_TRY(lampar_pack_info(pack, i, &(*infos)[i]));
   return LAMPAR_OK;
 }
 
-/* The kernels to show: that with the name, or all. */
+/* The kernels to show: the named one, or all. */
 static lampar_status choose(const arguments *given, const lampar_kernel_info *infos, size_t *first,
                             size_t *count) {
   *first = 0;
   if (given->name == NULL) return LAMPAR_OK;
   const char **const names = calloc(*count + 1, sizeof *names);
-  if (names == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for %zu names", *count);
+  if (names == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %zu names", *count);
   while (*first < *count && strcmp(infos[*first].name, given->name) != 0) ++*first;
   lampar_status status = LAMPAR_OK;
   if (*first == *count) {
@@ -132,7 +134,7 @@ static lampar_status print_source(const arguments *given) {
       lampar_file_read(path, SOURCE_BYTES_MAX, &text, &size) != LAMPAR_OK)
     return lampar_fail(
         LAMPAR_ERROR_ARGUMENT,
-        "%s: the source of %s is not beside it, as %s; a pack does not hold sources: "
+        "%s: the source of %s is not next to it, as %s; a pack does not hold sources: "
         "build its spec again",
         given->pack, given->name, path);
   fwrite(text, 1, size, stdout);
@@ -160,7 +162,7 @@ lampar_status lampar_verb_inspect(int argc, char **argv, bool *passed) {
   (void)passed;
   arguments given = {0};
   const struct argp argp = {
-      options, parse, "PACK [NAME]", "Prints the kernels of a pack and what they need.",
+      options, parse, "PACK [NAME]", "Lists the kernels of a pack and the resources they need.",
       NULL,    NULL,  NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 

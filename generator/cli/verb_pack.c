@@ -21,12 +21,14 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"cubins", OPTION_CUBINS, "FOLDER", 0, "Where the compiled kernels are, each as NAME.cubin", 0},
+    {"cubins", OPTION_CUBINS, "FOLDER", 0,
+     "Read the compiled kernels from FOLDER, each as NAME.cubin", 0},
     {"compiler", OPTION_COMPILER, "FILE.json", 0,
-     "What they were compiled with, for the manifest: the compiler.json that `lampar build` writes",
+     "Record the compiler from FILE.json in the manifest: the compiler.json that `lampar build` "
+     "writes",
      0},
-    {"output", 'o', "FILE.pack", 0, "The pack to write", 0},
-    {"manifest", OPTION_MANIFEST, "FILE.json", 0, "The manifest to write", 0},
+    {"output", 'o', "FILE.pack", 0, "Write the pack to FILE.pack", 0},
+    {"manifest", OPTION_MANIFEST, "FILE.json", 0, "Write the manifest to FILE.json", 0},
     {0},
 };
 
@@ -38,7 +40,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_MANIFEST: given->manifest = value; return 0;
   case 'o': given->output = value; return 0;
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one PLAN.json at a time");
+    if (state->arg_num > 0) argp_error(state, "expected one PLAN.json");
     given->plan = value;
     return 0;
   case ARGP_KEY_END:
@@ -58,7 +60,7 @@ static lampar_status read_cubins(const arguments *given, const lampar_plan *plan
     lampar_variant_name(&plan->variants[i], name);
     if (asprintf(&cubins[i].file, "%s/%s.cubin", given->cubins, name) < 0) {
       cubins[i].file = NULL;
-      return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory", name);
+      return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
     }
     LAMPAR_TRY(
         lampar_file_read(cubins[i].file, CUBIN_BYTES_MAX, &cubins[i].bytes, &cubins[i].size));
@@ -93,7 +95,7 @@ lampar_status lampar_verb_pack(int argc, char **argv, bool *passed) {
   const struct argp argp = {options,
                             parse,
                             "PLAN.json --cubins FOLDER -o FILE.pack --manifest FILE.json",
-                            "Puts the compiled kernels of a plan into one file.",
+                            "Puts the compiled kernels of a plan into one pack.",
                             NULL,
                             NULL,
                             NULL};
@@ -104,7 +106,7 @@ lampar_status lampar_verb_pack(int argc, char **argv, bool *passed) {
   lampar_cubin *const cubins = calloc(plan.variant_count, sizeof *cubins);
   lampar_status status = cubins != NULL
                              ? read_cubins(&given, &plan, cubins)
-                             : lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory", given.plan);
+                             : lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", given.plan);
   if (status == LAMPAR_OK) status = write_files(&given, &plan, cubins);
   for (size_t i = 0; cubins != NULL && i < plan.variant_count; ++i) {
     free(cubins[i].file);

@@ -15,11 +15,11 @@ typedef struct arguments {
 enum { OPTION_JSON = 256, OPTION_EXPLAIN, OPTION_TEMPLATES };
 
 static const struct argp_option options[] = {
-    {"json", OPTION_JSON, NULL, 0, "Print the plan as JSON, as `lampar build` keeps it", 0},
+    {"json", OPTION_JSON, NULL, 0, "Print the plan as JSON, as `lampar build` stores it", 0},
     {"explain", OPTION_EXPLAIN, NULL, 0,
-     "Print also every default taken, every combination dropped and why, and the workspace", 0},
+     "Also print every default taken, every combination dropped and why, and the workspace", 0},
     {"templates", OPTION_TEMPLATES, "FOLDER", 0,
-     "The folder of the templates, instead of LAMPAR_TEMPLATES or lampar's own", 0},
+     "Read the templates from FOLDER (default: LAMPAR_TEMPLATES, else lampar's own)", 0},
     {0},
 };
 
@@ -30,12 +30,13 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_EXPLAIN: given->explain = true; return 0;
   case OPTION_TEMPLATES: given->templates = value; return 0;
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one SPEC at a time");
+    if (state->arg_num > 0) argp_error(state, "expected one SPEC");
     given->spec = value;
     return 0;
   case ARGP_KEY_END:
     if (given->spec == NULL) argp_error(state, "SPEC is missing");
-    if (given->json && given->explain) argp_error(state, "either --json or --explain");
+    if (given->json && given->explain)
+      argp_error(state, "expected only one of --json and --explain");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -72,7 +73,7 @@ static lampar_status print_plan(const arguments *given, const lampar_spec *spec,
 lampar_status lampar_verb_plan(int argc, char **argv, bool *passed) {
   (void)passed;
   arguments given = {0};
-  const struct argp argp = {options, parse, "SPEC", "Prints the kernels that a spec makes.",
+  const struct argp argp = {options, parse, "SPEC", "Lists the kernels that a spec makes.",
                             NULL,    NULL,  NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 

@@ -19,15 +19,15 @@ typedef struct arguments {
 enum { OPTION_DEPFILE = 256, OPTION_LINE_DIRECTIVES, OPTION_TEMPLATES, OPTION_STAGES };
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "The source to write; without it, standard output", 0},
-    {"depfile", OPTION_DEPFILE, "FILE", 0, "Write the templates that were used, as a Makefile rule",
-     0},
+    {"output", 'o', "FILE", 0, "Write the source to FILE (default: standard output)", 0},
+    {"depfile", OPTION_DEPFILE, "FILE", 0,
+     "Write the templates that were read to FILE, as a Makefile rule", 0},
     {"line-directives", OPTION_LINE_DIRECTIVES, NULL, 0,
-     "Let the compiler's messages point at the templates", 0},
+     "Make compiler messages point at the templates (#line)", 0},
     {"templates", OPTION_TEMPLATES, "FOLDER", 0,
-     "The folder of the templates, instead of LAMPAR_TEMPLATES or lampar's own", 0},
+     "Read the templates from FOLDER (default: LAMPAR_TEMPLATES, else lampar's own)", 0},
     {"stages", OPTION_STAGES, "FOLDER", 0,
-     "The folder of the spec's own stages, instead of the one that the plan names, beside the plan",
+     "Read your own stages from FOLDER (default: the folder that the plan names, next to the plan)",
      0},
     {0},
 };
@@ -43,12 +43,11 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case ARGP_KEY_ARG:
     if (state->arg_num == 0) given->plan = value;
     else if (state->arg_num == 1) given->name = value;
-    else argp_error(state, "one kernel at a time");
+    else argp_error(state, "expected one NAME");
     return 0;
   case ARGP_KEY_END:
     if (given->name == NULL) argp_error(state, "PLAN.json or NAME is missing");
-    if (given->depfile != NULL && given->output == NULL)
-      argp_error(state, "--depfile goes with -o");
+    if (given->depfile != NULL && given->output == NULL) argp_error(state, "--depfile needs -o");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -66,7 +65,7 @@ static lampar_status find_variant(const char *path, const lampar_plan *plan, con
   }
   lampar_status status = LAMPAR_OK;
   if (names == NULL || list == NULL)
-    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory for its names", path);
+    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory for its names", path);
   else if (*variant == NULL)
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: no kernel '%s'; did you mean %s?", path,
                          wanted, lampar_nearest(wanted, list, plan->variant_count));
@@ -75,12 +74,12 @@ static lampar_status find_variant(const char *path, const lampar_plan *plan, con
   return status;
 }
 
-/* "target: file file", with what is special to Make escaped. */
+/* "target: file file", escaped for Make. */
 static lampar_status write_depfile(const char *path, const char *target, const lampar_files *read) {
   char *text;
   size_t size;
   FILE *const out = open_memstream(&text, &size);
-  if (out == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory", path);
+  if (out == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", path);
   for (size_t i = 0; i <= read->count; ++i) {
     for (const char *at = i == 0 ? target : read->paths[i - 1]; *at != '\0'; ++at) {
       if (*at == ' ' || *at == '#') fputc('\\', out);
@@ -91,7 +90,7 @@ static lampar_status write_depfile(const char *path, const char *target, const l
     fputs(i < read->count ? " \\\n  " : "\n", out);
   }
   lampar_status status;
-  if (fclose(out) != 0) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory", path);
+  if (fclose(out) != 0) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", path);
   else status = lampar_output_file_write(path, text, size);
   free(text);
   return status;
@@ -107,8 +106,8 @@ static lampar_status write_source(const arguments *given, const char *source,
   return lampar_output_file_write(given->output, source, strlen(source));
 }
 
-/* The plan names the folder as the spec does, which lies elsewhere after a build; --stages says
- * where. */
+/* The plan names the folder relative to the spec; after a build the plan is elsewhere, and --stages
+ * names the folder. */
 static lampar_status stages_folder(const arguments *given, const lampar_plan *plan,
                                    char folder[PATH_MAX]) {
   const char *const slash = strrchr(given->plan, '/');

@@ -38,17 +38,14 @@ enum { OPTION_DEVICE = 256, OPTION_WORLD, OPTION_SEED, OPTION_SCHEDULES, OPTION_
 
 static const struct argp_option options[] = {
     {"device", OPTION_DEVICE, "gpu|emu", 0,
-     "Where the kernels run: the GPUs of this machine (default), or the emulated device, which "
-     "needs none",
-     0},
-    {"world", OPTION_WORLD, "N", 0, "Only kernels for N ranks (default: every number in the pack)",
-     0},
-    {"seed", OPTION_SEED, "S", 0, "Of the random data (default: 1)", 0},
+     "Run on the GPUs of this machine (default) or on the emulated device, which needs no GPU", 0},
+    {"world", OPTION_WORLD, "N", 0,
+     "Run only kernels for N ranks (default: every number in the pack)", 0},
+    {"seed", OPTION_SEED, "S", 0, "Seed of the random data (default: 1)", 0},
     {"schedules", OPTION_SCHEDULES, "K", 0,
-     "Orders of execution that the emulated device tries for each kernel (default: 1): those of "
-     "the seed and of the numbers after it",
+     "Run each kernel under K schedules of the emulated device: seeds S to S+K-1 (default: 1)", 0},
+    {"filter", OPTION_FILTER, "PATTERN", 0, "Run only kernels whose name matches the shell pattern",
      0},
-    {"filter", OPTION_FILTER, "PATTERN", 0, "Only kernels whose name matches, as a shell does", 0},
     {0},
 };
 
@@ -59,27 +56,27 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case OPTION_DEVICE:
     given->is_emulated = strcmp(value, "emu") == 0;
     if (!given->is_emulated && strcmp(value, "gpu") != 0)
-      argp_error(state, "--device %s: it can be gpu or emu", value);
+      argp_error(state, "--device %s: expected gpu or emu", value);
     return 0;
   case OPTION_WORLD:
     given->world = (int)strtol(value, &end, 10);
     if (*end != '\0' || given->world < 1 || given->world > LAMPAR_WORLD_MAX)
-      argp_error(state, "--world %s: 1 to %d ranks", value, LAMPAR_WORLD_MAX);
+      argp_error(state, "--world %s: expected 1 to %d ranks", value, LAMPAR_WORLD_MAX);
     return 0;
   case OPTION_SEED:
     given->seed = strtoull(value, &end, 0);
-    if (*value == '\0' || *end != '\0') argp_error(state, "--seed %s: a number", value);
+    if (*value == '\0' || *end != '\0') argp_error(state, "--seed %s: expected a number", value);
     return 0;
   case OPTION_SCHEDULES: {
     const unsigned long schedules = strtoul(value, &end, 10);
     if (*end != '\0' || schedules < 1 || schedules > SCHEDULES_MAX)
-      argp_error(state, "--schedules %s: 1 to %d", value, SCHEDULES_MAX);
+      argp_error(state, "--schedules %s: expected 1 to %d", value, SCHEDULES_MAX);
     given->schedules = (unsigned)schedules;
     return 0;
   }
   case OPTION_FILTER: given->filter = value; return 0;
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one PACK at a time");
+    if (state->arg_num > 0) argp_error(state, "expected one PACK");
     given->pack = value;
     return 0;
   case ARGP_KEY_END:
@@ -373,7 +370,7 @@ static lampar_status build_pack(lampar_rank *rank, void *user) {
   return lampar_jit_build(v->given->pack, NULL, &options, &v->pack);
 }
 
-/* Mistakes in a spec are no rank's, and need no device. */
+/* Report spec errors before touching a device. */
 static lampar_status check_spec(const char *path) {
   const char *const templates = lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
   lampar_spec spec = {0};
@@ -431,10 +428,10 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
       options,
       parse,
       "PACK|SPEC.lua",
-      "Runs the kernels of a pack, or of a spec, made as at the start of a server, with random "
-      "data and compares every bit with the exact sum, "
-      "which is itself held against a float64 sum; of fused kernels, with what their stages must "
-      "give. The ranks are threads; several may share a GPU.",
+      "Runs the kernels of a pack with random data and compares every bit of their results with a "
+      "reference computed on the host: the exact sum, which is checked against a float64 sum, and "
+      "for fused kernels the result of their stages. Given a spec, it runs the kernels that a "
+      "server would compile at start-up. The ranks are threads; several may share a GPU.",
       NULL,
       NULL,
       NULL};

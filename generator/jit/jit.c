@@ -25,11 +25,12 @@ typedef struct build {
   pthread_mutex_t log_mutex; /* the caller's function gets one line at a time */
   lampar_plan plan;
   lampar_jit_kernels kernels;
-  lampar_exchange exchange; /* world 0: this process alone */
+  lampar_channel channel; /* world 0: this process alone */
   lampar_driver driver;
   lampar_nccl nccl;
-  lampar_nccl_exchange nccl_exchange;
 } build;
+
+static const char activity[] = "building together";
 
 static uint64_t now_ns(void) {
   struct timespec now;
@@ -58,36 +59,28 @@ static lampar_status read_options(build *b, const lampar_jit_options *given) {
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_jit_options: read_folders is NULL, read_folder_count is %zu",
                        options->read_folder_count);
-  const lampar_exchange *const exchange = &options->exchange;
-  if (exchange->all_gather != NULL && options->comm != NULL)
+  if (options->exchange != NULL && options->comm != NULL)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_jit_options: exchange and comm are both set; set one");
-  if (exchange->all_gather != NULL && (exchange->world < 1 || exchange->world > LAMPAR_WORLD_MAX ||
-                                       exchange->rank < 0 || exchange->rank >= exchange->world))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_jit_options: exchange of rank %d of %d",
-                       exchange->rank, exchange->world);
-  return LAMPAR_OK;
+  if (options->exchange == NULL) return LAMPAR_OK;
+  return lampar_channel_over_exchange(&b->channel, activity, options->exchange,
+                                      "lampar_jit_options: exchange");
 }
 
 static lampar_status open_exchange(build *b) {
-  b->exchange = b->options.exchange;
   if (b->options.comm == NULL) return LAMPAR_OK;
   LAMPAR_TRY(lampar_driver_open(&b->driver));
   LAMPAR_TRY(lampar_nccl_open(&b->nccl));
-  LAMPAR_TRY(lampar_nccl_exchange_open(&b->nccl_exchange, &b->driver, &b->nccl, &b->logger,
-                                       b->options.comm, &b->exchange));
-  b->logger.rank = b->exchange.rank;
-  if (b->exchange.world > LAMPAR_WORLD_MAX)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "lampar_jit_options: comm has %d ranks; at most %d build together",
-                       b->exchange.world, LAMPAR_WORLD_MAX);
+  LAMPAR_TRY(lampar_channel_over_nccl(&b->channel, activity, &b->driver, &b->nccl, &b->logger,
+                                      b->options.comm, LAMPAR_EXCHANGE_COMPILE_MS));
+  b->logger.rank = b->channel.rank;
   return LAMPAR_OK;
 }
 
 static void choose_threads(build *b) {
   cpu_set_t set;
   const size_t cores = sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
-  const size_t ranks = b->exchange.world > 1 ? (size_t)b->exchange.world : 1;
+  const size_t ranks = b->channel.world > 1 ? (size_t)b->channel.world : 1;
   lampar_jit_kernels *const kernels = &b->kernels;
   kernels->threads = b->options.threads;
   if (kernels->threads == 0) kernels->threads = cores > ranks ? cores / ranks : 1;
@@ -126,13 +119,13 @@ static lampar_status find_kernels(build *b, const source *from, const char *arch
 }
 
 static lampar_status make_kernels(build *b, const source *from, const char *arch) {
-  const bool is_shared = b->exchange.all_gather != NULL;
+  const bool is_shared = b->channel.world > 0;
   lampar_status status = find_kernels(b, from, arch);
-  if (is_shared) status = lampar_jit_share_out(&b->exchange, &b->kernels, status);
+  if (is_shared) status = lampar_jit_share_out(&b->channel, &b->kernels, status);
   LAMPAR_TRY(status);
   for (size_t i = 0; !is_shared && i < b->kernels.count; ++i) b->kernels.list[i].is_mine = true;
   status = lampar_jit_kernels_compile(&b->kernels);
-  return is_shared ? lampar_jit_share_gather(&b->exchange, &b->kernels, status) : status;
+  return is_shared ? lampar_jit_share_gather(&b->channel, &b->kernels, status) : status;
 }
 
 static lampar_status write_pack(const build *b, uint8_t **bytes, size_t *size) {
@@ -183,7 +176,7 @@ static void close_build(build *b) {
   lampar_jit_kernels_close(&b->kernels);
   lampar_cache_close(cache);
   lampar_plan_free(&b->plan);
-  lampar_nccl_exchange_close(&b->nccl_exchange);
+  lampar_channel_close(&b->channel);
   lampar_logger_close(&b->logger);
   pthread_mutex_destroy(&b->log_mutex);
 }
@@ -193,8 +186,7 @@ static lampar_status make(const source *from, const char *arch, const lampar_jit
   build b = {0};
   LAMPAR_TRY(read_options(&b, options));
   pthread_mutex_init(&b.log_mutex, NULL);
-  lampar_logger_open(&b.logger, b.options.log != NULL ? log_in_turn : NULL, &b,
-                     b.options.exchange.rank);
+  lampar_logger_open(&b.logger, b.options.log != NULL ? log_in_turn : NULL, &b, b.channel.rank);
   const lampar_status status = run(&b, from, arch, bytes, size);
   close_build(&b);
   return status;

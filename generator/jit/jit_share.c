@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange/exchange.h"
-
 enum { MESSAGE_BYTES = LAMPAR_EXCHANGE_BYTES_MAX };
 
 typedef struct report {
@@ -25,13 +23,13 @@ typedef struct inventory_entry {
 
 enum { INVENTORY_MAX = MESSAGE_BYTES / sizeof(inventory_entry) };
 
-static lampar_status gather(const lampar_exchange *exchange, const char *step, const void *mine,
+static lampar_status gather(const lampar_channel *channel, const char *step, const void *mine,
                             void *all, size_t bytes) {
-  return lampar_exchange_step(exchange, "building together", step, mine, all, bytes);
+  return lampar_channel_gather(channel, step, mine, all, bytes);
 }
 
 /* OK when all ranks are; `all` may be looked at then. */
-static lampar_status agree(const lampar_exchange *exchange, const char *step,
+static lampar_status agree(const lampar_channel *channel, const char *step,
                            const lampar_jit_kernels *kernels, lampar_status own,
                            report all[LAMPAR_WORLD_MAX]) {
   report mine = {
@@ -49,18 +47,18 @@ static lampar_status agree(const lampar_exchange *exchange, const char *step,
     if (parts != NULL) lampar_digest_parts(parts, kernels->count, mine.kernels);
     free(parts);
   }
-  LAMPAR_TRY(gather(exchange, step, &mine, all, sizeof mine));
-  for (int r = 0; r < exchange->world; ++r) {
+  LAMPAR_TRY(gather(channel, step, &mine, all, sizeof mine));
+  for (int r = 0; r < channel->world; ++r) {
     if (all[r].status == LAMPAR_OK) continue;
-    if (r == exchange->rank) return lampar_fail(all[r].status, "%s", mine.message);
+    if (r == channel->rank) return lampar_fail(all[r].status, "%s", mine.message);
     all[r].message[sizeof all[r].message - 1] = '\0';
     return lampar_fail((lampar_status)all[r].status, "rank %d: %s", r, all[r].message);
   }
   return LAMPAR_OK;
 }
 
-static lampar_status compare(const lampar_exchange *exchange, const report *all) {
-  for (int r = 1; r < exchange->world; ++r)
+static lampar_status compare(const lampar_channel *channel, const report *all) {
+  for (int r = 1; r < channel->world; ++r)
     if (all[r].count != all[0].count ||
         memcmp(all[r].kernels, all[0].kernels, sizeof all[r].kernels) != 0)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT,
@@ -71,9 +69,9 @@ static lampar_status compare(const lampar_exchange *exchange, const report *all)
 }
 
 /* Entry rank * count + kernel. The caller frees it. */
-static lampar_status gather_holdings(const lampar_exchange *exchange,
+static lampar_status gather_holdings(const lampar_channel *channel,
                                      const lampar_jit_kernels *kernels, inventory_entry **all) {
-  const size_t count = kernels->count, world = (size_t)exchange->world;
+  const size_t count = kernels->count, world = (size_t)channel->world;
   inventory_entry mine[INVENTORY_MAX], *const step = calloc(world * INVENTORY_MAX, sizeof *step);
   *all = calloc(world * count, sizeof **all);
   lampar_status status = LAMPAR_OK;
@@ -89,7 +87,7 @@ static lampar_status gather_holdings(const lampar_exchange *exchange,
       lampar_digest(code->bytes, code->size, mine[i].digest);
       memcpy(mine[i].build, code->build, sizeof mine[i].build);
     }
-    status = gather(exchange, "kernels", mine, step, some * sizeof *mine);
+    status = gather(channel, "kernels", mine, step, some * sizeof *mine);
     for (size_t r = 0; status == LAMPAR_OK && r < world; ++r)
       memcpy(*all + r * count + first, step + r * some, some * sizeof *step);
   }
@@ -111,14 +109,14 @@ static bool has_same(const inventory_entry *a, const inventory_entry *b) {
   return a->size == b->size && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
-lampar_status lampar_jit_share_out(const lampar_exchange *exchange, lampar_jit_kernels *kernels,
+lampar_status lampar_jit_share_out(const lampar_channel *channel, lampar_jit_kernels *kernels,
                                    lampar_status own) {
   report all[LAMPAR_WORLD_MAX];
   inventory_entry *inventories;
-  const size_t world = (size_t)exchange->world;
-  LAMPAR_TRY(agree(exchange, "sources", kernels, own, all));
-  LAMPAR_TRY(compare(exchange, all));
-  LAMPAR_TRY(gather_holdings(exchange, kernels, &inventories));
+  const size_t world = (size_t)channel->world;
+  LAMPAR_TRY(agree(channel, "sources", kernels, own, all));
+  LAMPAR_TRY(compare(channel, all));
+  LAMPAR_TRY(gather_holdings(channel, kernels, &inventories));
 
   size_t makers[LAMPAR_WORLD_MAX], maker_count = 0, next = 0;
   for (size_t r = 0; r < world; ++r)
@@ -127,7 +125,7 @@ lampar_status lampar_jit_share_out(const lampar_exchange *exchange, lampar_jit_k
   for (size_t i = 0; status == LAMPAR_OK && i < kernels->count; ++i) {
     if (owner_of(inventories, world, kernels->count, i) < world) continue;
     if (maker_count == 0) status = lampar_jit_kernels_refuse(kernels, &kernels->list[i]);
-    else kernels->list[i].is_mine = makers[next++ % maker_count] == (size_t)exchange->rank;
+    else kernels->list[i].is_mine = makers[next++ % maker_count] == (size_t)channel->rank;
   }
   free(inventories);
   return status;
@@ -149,9 +147,9 @@ static bool is_sent(const inventory_entry *all, size_t world, size_t count, size
   return false;
 }
 
-static lampar_status gather_streams(const lampar_exchange *exchange, blob *blobs) {
-  const size_t world = (size_t)exchange->world;
-  const blob *const own = &blobs[exchange->rank];
+static lampar_status gather_streams(const lampar_channel *channel, blob *blobs) {
+  const size_t world = (size_t)channel->world;
+  const blob *const own = &blobs[channel->rank];
   char mine[MESSAGE_BYTES], *const step = malloc(world * MESSAGE_BYTES);
   size_t longest = 0;
   for (size_t r = 0; r < world; ++r)
@@ -162,7 +160,7 @@ static lampar_status gather_streams(const lampar_exchange *exchange, blob *blobs
     const size_t left = own->size > at ? own->size - at : 0;
     memset(mine, 0, sizeof mine);
     if (left > 0) memcpy(mine, own->bytes + at, left < MESSAGE_BYTES ? left : MESSAGE_BYTES);
-    status = gather(exchange, "code", mine, step, MESSAGE_BYTES);
+    status = gather(channel, "code", mine, step, MESSAGE_BYTES);
     for (size_t r = 0; status == LAMPAR_OK && r < world; ++r) {
       const size_t rest = blobs[r].size > at ? blobs[r].size - at : 0;
       memcpy(blobs[r].bytes + at, step + r * MESSAGE_BYTES,
@@ -196,10 +194,9 @@ static lampar_status receive(lampar_jit_kernels *kernels, lampar_jit_kernel *ker
   return LAMPAR_OK;
 }
 
-static lampar_status distribute(const lampar_exchange *exchange, lampar_jit_kernels *kernels,
+static lampar_status distribute(const lampar_channel *channel, lampar_jit_kernels *kernels,
                                 const inventory_entry *all, blob *blobs) {
-  const size_t count = kernels->count, world = (size_t)exchange->world,
-               rank = (size_t)exchange->rank;
+  const size_t count = kernels->count, world = (size_t)channel->world, rank = (size_t)channel->rank;
   for (size_t i = 0; i < count; ++i)
     if (is_sent(all, world, count, i)) {
       const size_t owner = owner_of(all, world, count, i);
@@ -220,7 +217,7 @@ static lampar_status distribute(const lampar_exchange *exchange, lampar_jit_kern
       memcpy(to->bytes + to->size, kernels->list[i].code.bytes, kernels->list[i].code.size);
     to->size += all[owner * count + i].size;
   }
-  LAMPAR_TRY(gather_streams(exchange, blobs));
+  LAMPAR_TRY(gather_streams(channel, blobs));
   for (size_t i = 0; i < count; ++i) {
     if (!is_sent(all, world, count, i)) continue;
     const size_t owner = owner_of(all, world, count, i);
@@ -232,15 +229,15 @@ static lampar_status distribute(const lampar_exchange *exchange, lampar_jit_kern
   return LAMPAR_OK;
 }
 
-lampar_status lampar_jit_share_gather(const lampar_exchange *exchange, lampar_jit_kernels *kernels,
+lampar_status lampar_jit_share_gather(const lampar_channel *channel, lampar_jit_kernels *kernels,
                                       lampar_status own) {
   report all[LAMPAR_WORLD_MAX];
   blob blobs[LAMPAR_WORLD_MAX] = {{0}};
   inventory_entry *inventories;
-  LAMPAR_TRY(agree(exchange, "compiled", kernels, own, all));
-  LAMPAR_TRY(gather_holdings(exchange, kernels, &inventories));
-  const lampar_status status = distribute(exchange, kernels, inventories, blobs);
-  for (int r = 0; r < exchange->world; ++r) free(blobs[r].bytes);
+  LAMPAR_TRY(agree(channel, "compiled", kernels, own, all));
+  LAMPAR_TRY(gather_holdings(channel, kernels, &inventories));
+  const lampar_status status = distribute(channel, kernels, inventories, blobs);
+  for (int r = 0; r < channel->world; ++r) free(blobs[r].bytes);
   free(inventories);
   return status;
 }

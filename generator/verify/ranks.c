@@ -136,8 +136,7 @@ lampar_status lampar_ranks_set_world(lampar_ranks *ranks, int world) {
   ranks->active = ranks->first + ranks->count <= world ? ranks->count : world - ranks->first;
   for (int i = 0; i < ranks->active; ++i) {
     ranks->rank[i].world = world;
-    ranks->rank[i].exchange =
-        all_here ? lampar_local_exchange_rank(ranks->local, i) : (lampar_exchange){0};
+    ranks->rank[i].exchange = all_here ? lampar_local_exchange_rank(ranks->local, i) : NULL;
   }
   return LAMPAR_OK;
 }

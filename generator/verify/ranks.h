@@ -25,9 +25,9 @@ typedef struct lampar_rank {
   const lampar_driver *driver;
   struct CUctx_st *context;                        /* current on the rank's thread */
   struct CUstream_st *stream[LAMPAR_RANK_STREAMS]; /* non-blocking */
-  lampar_exchange exchange; /* empty when some ranks are in other processes */
-  struct ncclComm *comm;    /* NULL: not connected */
-  lampar_group *group;      /* NULL: none is open */
+  const lampar_exchange *exchange;                 /* NULL when some ranks are in other processes */
+  struct ncclComm *comm;                           /* NULL: not connected */
+  lampar_group *group;                             /* NULL: none is open */
   lampar_ranks *ranks;
 } lampar_rank;
 

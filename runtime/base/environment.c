@@ -6,30 +6,27 @@
 static const struct {
   const char *name, *meaning;
 } variables[LAMPAR_VARIABLE_COUNT] = {
-    [LAMPAR_VARIABLE_CACHE_DIR] =
-        {"LAMPAR_CACHE_DIR", "folder where kernels compiled at run time are kept; empty: none "
-                             "is kept"},
-    [LAMPAR_VARIABLE_DEBUG] = {"LAMPAR_DEBUG", "what is logged: none, warn, info or trace"},
-    [LAMPAR_VARIABLE_DEBUG_FILE] = {"LAMPAR_DEBUG_FILE",
-                                    "file for the log; %h is the host, %p the process"},
+    [LAMPAR_VARIABLE_CACHE_DIR] = {"LAMPAR_CACHE_DIR",
+                                   "folder for kernels compiled at run time; empty: no cache"},
+    [LAMPAR_VARIABLE_DEBUG] = {"LAMPAR_DEBUG", "log level: none (default), warn, info or trace"},
+    [LAMPAR_VARIABLE_DEBUG_FILE] = {"LAMPAR_DEBUG_FILE", "log file instead of standard error; %h "
+                                                         "is the host, %p the process"},
     [LAMPAR_VARIABLE_DEVICE] = {"LAMPAR_DEVICE",
-                                "emu: the emulated device instead of the CUDA driver and NCCL"},
+                                "emu: use the emulated device instead of the CUDA driver and NCCL"},
     [LAMPAR_VARIABLE_DISABLE] = {"LAMPAR_DISABLE", "1: every call of every group goes to NCCL"},
     [LAMPAR_VARIABLE_DISABLE_JIT] = {"LAMPAR_DISABLE_JIT",
-                                     "1: nothing is compiled at run time; a kernel that is not in "
-                                     "the cache is an error"},
+                                     "1: compile nothing at run time; a kernel that is not in the "
+                                     "cache is an error"},
     [LAMPAR_VARIABLE_EMU_DEVICES] = {"LAMPAR_EMU_DEVICES",
-                                     "number of emulated devices, 1 to 16; 8"},
+                                     "number of emulated devices, 1 to 16 (default 8)"},
     [LAMPAR_VARIABLE_EMU_GRACE_MS] =
-        {"LAMPAR_EMU_GRACE_MS", "how long emulated devices that cannot go on wait for a sleeping "
-                                "host; 100, or 30000 for several processes"},
-    [LAMPAR_VARIABLE_EMU_LIBRARY] = {"LAMPAR_EMU_LIBRARY", "file of the emulated device"},
-    [LAMPAR_VARIABLE_EMU_P2P] = {"LAMPAR_EMU_P2P",
-                                 "0: emulated devices cannot reach each other's memory"},
-    [LAMPAR_VARIABLE_EMU_SEED] = {"LAMPAR_EMU_SEED",
-                                  "number that chooses the emulated schedule; 1"},
-    [LAMPAR_VARIABLE_NCCL_LIBRARY] = {"LAMPAR_NCCL_LIBRARY", "file of NCCL to load"},
-    [LAMPAR_VARIABLE_NVRTC_LIBRARY] = {"LAMPAR_NVRTC_LIBRARY", "file of NVRTC to load"},
+        {"LAMPAR_EMU_GRACE_MS", "milliseconds that blocked emulated devices wait for a sleeping "
+                                "host (default 100; 30000 with several processes)"},
+    [LAMPAR_VARIABLE_EMU_LIBRARY] = {"LAMPAR_EMU_LIBRARY", "library of the emulated device"},
+    [LAMPAR_VARIABLE_EMU_P2P] = {"LAMPAR_EMU_P2P", "0: emulated devices have no peer access"},
+    [LAMPAR_VARIABLE_EMU_SEED] = {"LAMPAR_EMU_SEED", "seed of the emulated schedule (default 1)"},
+    [LAMPAR_VARIABLE_NCCL_LIBRARY] = {"LAMPAR_NCCL_LIBRARY", "NCCL library to load"},
+    [LAMPAR_VARIABLE_NVRTC_LIBRARY] = {"LAMPAR_NVRTC_LIBRARY", "NVRTC library to load"},
     [LAMPAR_VARIABLE_STRICT] = {"LAMPAR_STRICT",
                                 "1: a call that no kernel takes is an error, in every group"},
     [LAMPAR_VARIABLE_TEMPLATES] = {"LAMPAR_TEMPLATES", "folder of the kernel templates"},

@@ -8,6 +8,20 @@
 __attribute__((format(printf, 2, 3))) lampar_status lampar_fail(lampar_status status,
                                                                 const char *format, ...);
 
+/* A status with its message, to be kept or sent: the thread's own message lasts only until its next
+ * failure. Ranks exchange it as it is. */
+enum { LAMPAR_FAILURE_BYTES = 1024 };
+typedef struct lampar_failure {
+  int32_t status; /* lampar_status; LAMPAR_OK: nothing failed, and the message is empty */
+  char message[LAMPAR_FAILURE_BYTES - sizeof(int32_t)];
+} lampar_failure;
+
+/* Keeps `status` with the calling thread's message; LAMPAR_OK clears the failure. */
+void lampar_failure_save(lampar_failure *failure, lampar_status status);
+
+/* Makes the failure the calling thread's last error, and returns its status. */
+lampar_status lampar_failure_raise(const lampar_failure *failure);
+
 /* Returns at once when `expression` is not LAMPAR_OK. */
 #define LAMPAR_TRY(expression)                                                                     \
   do {                                                                                             \

@@ -17,11 +17,8 @@ const char *lampar_reason_string(lampar_reason reason) {
   case LAMPAR_REASON_OP: return "no kernel for the reduction, only for sums";
   case LAMPAR_REASON_EPILOGUE: return "no kernel for the epilogue";
   case LAMPAR_REASON_HIDDEN: return "no kernel for the row length";
-  case LAMPAR_REASON_LAYOUT: return "no kernel for the tensor's rank or strides";
   case LAMPAR_REASON_ROWS: return "more rows than the kernels take";
   case LAMPAR_REASON_BYTES: return "more bytes than the workspace holds";
-  case LAMPAR_REASON_CROSSOVER: return "NCCL was measured to be faster from this size on";
-  case LAMPAR_REASON_CAPTURE_TWO_STREAMS: return "two streams of one capture use one lane";
   case LAMPAR_REASON_SETUP_FAILED: return "set-up failed on some rank";
   }
   return "unknown reason";

@@ -1,6 +1,6 @@
 /* The CUDA driver's entry points that lampar uses, found at run time. Nothing of CUDA is needed to
  * build: handles are the driver's own incomplete structs, constants are its ABI (cuda.h, checked by
- * tests/unit/abi.c where that header is there). */
+ * tests/unit/abi_test.c where that header is there). */
 #ifndef LAMPAR_DRIVER_H
 #define LAMPAR_DRIVER_H
 
@@ -55,6 +55,7 @@ enum { /* flags */
        LAMPAR_IPC_LAZY_ENABLE_PEER_ACCESS = 1,
        LAMPAR_CAPTURE_STATUS_NONE = 0,
        LAMPAR_CAPTURE_MODE_THREAD_LOCAL = 1,
+       LAMPAR_CAPTURE_MODE_RELAXED = 2,
        LAMPAR_MEMORYTYPE_HOST = 1,
        LAMPAR_MEMORYTYPE_DEVICE = 2,
        LAMPAR_LAUNCH_CLUSTER_DIMENSION = 4, /* CUlaunchAttributeID */

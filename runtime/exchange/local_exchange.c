@@ -11,7 +11,7 @@
 
 typedef struct local_rank {
   lampar_local_exchange *local;
-  int rank;
+  lampar_exchange exchange;
 } local_rank;
 
 struct lampar_local_exchange {
@@ -25,27 +25,6 @@ struct lampar_local_exchange {
   const void *messages[LAMPAR_WORLD_MAX];
   local_rank ranks[LAMPAR_WORLD_MAX];
 };
-
-lampar_status lampar_local_exchange_create(int world, uint32_t timeout_ms,
-                                           lampar_local_exchange **result) {
-  if (world < 1 || world > LAMPAR_WORLD_MAX || timeout_ms == 0 || result == NULL)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "lampar_local_exchange_create: world %d (1 to %d), timeout %u ms (not 0)",
-                       world, LAMPAR_WORLD_MAX, timeout_ms);
-  lampar_local_exchange *local = calloc(1, sizeof *local);
-  if (local == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
-  local->world = world;
-  local->timeout_ms = timeout_ms;
-  pthread_mutex_init(&local->mutex, NULL);
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&local->turned, &attributes);
-  pthread_condattr_destroy(&attributes);
-  for (int i = 0; i < world; ++i) local->ranks[i] = (local_rank){local, i};
-  *result = local;
-  return LAMPAR_OK;
-}
 
 /* Returns once all ranks are here; false when one was late. Called with the mutex held. */
 static bool barrier(lampar_local_exchange *local) {
@@ -76,7 +55,7 @@ static int all_gather(void *user, const void *mine, void *all, size_t bytes) {
   const local_rank *rank = user;
   lampar_local_exchange *local = rank->local;
   pthread_mutex_lock(&local->mutex);
-  local->messages[rank->rank] = mine;
+  local->messages[rank->exchange.rank] = mine;
   bool complete = !local->broken && barrier(local);
   if (complete) {
     for (int i = 0; i < local->world; ++i)
@@ -87,10 +66,38 @@ static int all_gather(void *user, const void *mine, void *all, size_t bytes) {
   return complete ? 0 : ETIMEDOUT;
 }
 
-lampar_exchange lampar_local_exchange_rank(lampar_local_exchange *local, int rank) {
-  if (local == NULL || rank < 0 || rank >= local->world) return (lampar_exchange){0};
-  return (lampar_exchange){
-      .rank = rank, .world = local->world, .all_gather = all_gather, .user = &local->ranks[rank]};
+lampar_status lampar_local_exchange_create(int world, uint32_t timeout_ms,
+                                           lampar_local_exchange **result) {
+  if (world < 1 || world > LAMPAR_WORLD_MAX || timeout_ms == 0 || result == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "lampar_local_exchange_create: world %d (1 to %d), timeout %u ms (not 0)",
+                       world, LAMPAR_WORLD_MAX, timeout_ms);
+  lampar_local_exchange *local = calloc(1, sizeof *local);
+  if (local == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
+  local->world = world;
+  local->timeout_ms = timeout_ms;
+  pthread_mutex_init(&local->mutex, NULL);
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&local->turned, &attributes);
+  pthread_condattr_destroy(&attributes);
+  for (int i = 0; i < world; ++i) {
+    local_rank *rank = &local->ranks[i];
+    rank->local = local;
+    rank->exchange = (lampar_exchange){.size = sizeof(lampar_exchange),
+                                       .rank = i,
+                                       .world = world,
+                                       .all_gather = all_gather,
+                                       .user = rank};
+  }
+  *result = local;
+  return LAMPAR_OK;
+}
+
+const lampar_exchange *lampar_local_exchange_rank(lampar_local_exchange *local, int rank) {
+  const bool is_known = local != NULL && rank >= 0 && rank < local->world;
+  return is_known ? &local->ranks[rank].exchange : NULL;
 }
 
 void lampar_local_exchange_destroy(lampar_local_exchange *local) {

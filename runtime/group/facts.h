@@ -33,7 +33,6 @@ typedef struct lampar_peer_access {
   uint32_t seen;   /* its GPU is visible in this process */
   uint32_t access; /* its GPU's memory can be accessed */
   uint32_t linked; /* over NVLink, or it is the same GPU */
-  uint32_t group;  /* 1: this rank has a group for these ranks already; 2: with another config */
 } lampar_peer_access;
 
 enum { LAMPAR_MESSAGE_BYTES = 400 };

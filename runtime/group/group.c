@@ -11,32 +11,70 @@
 #include "group/setup.h"
 #include "pack/arch.h"
 
-enum { PACKS_MAX = 16, LANES_MAX = 64 };
-
-static lampar_status check_arguments(struct ncclComm *comm, lampar_pack *const *packs,
-                                     size_t pack_count, const lampar_group_config *config) {
-  if (pack_count > PACKS_MAX || (pack_count > 0 && packs == NULL))
+static lampar_status check_arguments(lampar_pack *const *packs, size_t pack_count,
+                                     const lampar_group_config *config) {
+  if (pack_count > LAMPAR_PACKS_MAX || (pack_count > 0 && packs == NULL))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_group_create: %zu packs (0 to %d)",
-                       pack_count, PACKS_MAX);
+                       pack_count, LAMPAR_PACKS_MAX);
   for (size_t p = 0; p < pack_count; ++p)
     if (packs[p] == NULL)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_group_create: pack %zu is NULL", p);
-  if (config->lanes < 1 || config->lanes > LANES_MAX)
+  if (config->lanes < 1 || config->lanes > LAMPAR_LANES_MAX)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "config.lanes is %u (1 to %d)", config->lanes,
-                       LANES_MAX);
-  const lampar_exchange *exchange = &config->exchange;
-  if (comm == NULL && exchange->all_gather == NULL)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "lampar_group_create needs an NCCL communicator or config.exchange");
-  if (exchange->all_gather != NULL && (exchange->rank < 0 || exchange->rank >= exchange->world))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "config.exchange: rank %d of %d", exchange->rank,
-                       exchange->world);
+                       LAMPAR_LANES_MAX);
   return LAMPAR_OK;
+}
+
+static lampar_status open_channel(lampar_group *group) {
+  static const char activity[] = "group set-up";
+  const lampar_group_config *config = &group->config;
+  if (config->exchange != NULL) {
+    LAMPAR_TRY(lampar_channel_over_exchange(&group->channel, activity, config->exchange,
+                                            "config.exchange"));
+  } else {
+    const uint32_t timeout_ms =
+        config->setup_timeout_ms > 0 ? config->setup_timeout_ms : LAMPAR_EXCHANGE_TIMEOUT_MS;
+    LAMPAR_TRY(lampar_driver_open(&group->driver));
+    LAMPAR_TRY(lampar_nccl_open(&group->nccl));
+    LAMPAR_TRY(lampar_channel_over_nccl(&group->channel, activity, &group->driver, &group->nccl,
+                                        &group->logger, group->comm, timeout_ms));
+  }
+  group->config.exchange = NULL; /* copied; the caller's may go away */
+  group->rank = group->channel.rank;
+  group->world = group->channel.world;
+  group->logger.rank = group->rank;
+  return LAMPAR_OK;
+}
+
+/* Set-up is illegal during a capture; probe now so that the error is specific. */
+static lampar_status check_capture(const lampar_driver *driver) {
+  int state;
+  lampar_device_pointer probe;
+  LAMPAR_TRY(lampar_driver_check(driver,
+                                 driver->stream_capture_info(NULL, &state, NULL, NULL, NULL, NULL),
+                                 "lampar_group_create"));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->memory_alloc(&probe, sizeof(uint32_t)),
+                                 "lampar_group_create"));
+  return lampar_driver_check(driver, driver->memory_free(probe), "lampar_group_create");
+}
+
+/* What NCCL runs on must be what the kernels run on. */
+static lampar_status check_communicator(const lampar_group *group) {
+  int ordinal, device;
+  LAMPAR_TRY(lampar_nccl_check(&group->nccl, group->nccl.device(group->comm, &ordinal),
+                               "ncclCommCuDevice"));
+  LAMPAR_TRY(lampar_driver_check(&group->driver, group->driver.device_get(&device, ordinal),
+                                 "cuDeviceGet"));
+  if (device == group->device) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                     "lampar_group_create: this thread's CUDA context is on device %d, the "
+                     "communicator on device %d: set the device first",
+                     group->device, device);
 }
 
 static lampar_status open_device(lampar_group *group) {
   const lampar_driver *driver = &group->driver;
-  LAMPAR_TRY(lampar_driver_open(&group->driver));
+  if (group->channel.comm == NULL) LAMPAR_TRY(lampar_driver_open(&group->driver));
   LAMPAR_TRY(
       lampar_driver_check(driver, driver->context_current(&group->context), "cuCtxGetCurrent"));
   if (group->context == NULL)
@@ -44,44 +82,23 @@ static lampar_status open_device(lampar_group *group) {
         LAMPAR_ERROR_ARGUMENT,
         "lampar_group_create: this thread has no CUDA context: set the device first");
   LAMPAR_TRY(lampar_driver_check(driver, driver->context_device(&group->device), "cuCtxGetDevice"));
-
-  /* A capture forbids what set-up does. Tried here, where it is told from other failures. */
-  int state;
-  LAMPAR_TRY(lampar_driver_check(driver,
-                                 driver->stream_capture_info(NULL, &state, NULL, NULL, NULL, NULL),
-                                 "lampar_group_create"));
-  lampar_device_pointer probe;
-  LAMPAR_TRY(lampar_driver_check(driver, driver->memory_alloc(&probe, sizeof(uint32_t)),
-                                 "lampar_group_create"));
-  LAMPAR_TRY(lampar_driver_check(driver, driver->memory_free(probe), "lampar_group_create"));
+  LAMPAR_TRY(check_capture(driver));
+  if (group->comm != NULL) {
+    if (group->channel.comm == NULL) LAMPAR_TRY(lampar_nccl_open(&group->nccl));
+    LAMPAR_TRY(check_communicator(group));
+  }
   return lampar_driver_check(
       driver, driver->stream_create(&group->stream, LAMPAR_STREAM_NON_BLOCKING), "cuStreamCreate");
-}
-
-static lampar_status open_exchange(lampar_group *group, struct ncclComm *comm) {
-  group->comm = comm;
-  if (comm != NULL) LAMPAR_TRY(lampar_nccl_open(&group->nccl));
-  if (group->config.exchange.all_gather != NULL) group->exchange = group->config.exchange;
-  else
-    LAMPAR_TRY(lampar_nccl_exchange_open(&group->nccl_exchange, &group->driver, &group->nccl,
-                                         &group->logger, comm, &group->exchange));
-  group->rank = group->exchange.rank;
-  group->world = group->exchange.world;
-  group->logger.rank = group->rank;
-  if (group->world < 1 || group->world > LAMPAR_WORLD_MAX)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "a group has 1 to %d ranks, not %d", LAMPAR_WORLD_MAX,
-                       group->world);
-  return LAMPAR_OK;
 }
 
 /* What must be equal on all ranks, and for a second creation. */
 static void digest_options(lampar_group *group) {
   const lampar_group_config *c = &group->config;
-  const uint64_t options[] = {c->max_rows,        c->workspace_limit,
-                              c->lanes,           c->strict != 0,
-                              c->watchdog_ms,     c->programmatic_launch != 0,
-                              c->enable != 0,     c->contains_expert_parallelism != 0,
-                              group->comm != NULL};
+  const uint64_t options[] = {c->max_rows,       c->workspace_limit,
+                              c->lanes,          c->strict != 0,
+                              c->watchdog_ms,    c->programmatic_launch != 0,
+                              c->enable != 0,    c->contains_expert_parallelism != 0,
+                              (uint64_t)c->role, group->comm != NULL};
   lampar_digest(options, sizeof options, group->options);
 }
 
@@ -104,31 +121,51 @@ static void write_report(lampar_group *group, uint32_t arch) {
   lampar_log(&group->logger, LAMPAR_LOG_INFO, "%s", group->report);
 }
 
-static lampar_status free_group(lampar_group *group) {
-  lampar_status status = LAMPAR_OK;
-  if (group->driver.init != NULL) {
-    status = lampar_setup_disable_kernels(group);
-    lampar_kernels_free(&group->epilogue_only, &group->driver);
-  }
-  if (group->nccl_exchange.driver != NULL) lampar_nccl_exchange_close(&group->nccl_exchange);
+/* All but the memory of the struct. */
+static lampar_status close_group(lampar_group *group) {
+  const lampar_status status = lampar_setup_disable_kernels(group);
+  lampar_kernels_free(&group->epilogue_only, &group->driver);
+  lampar_channel_close(&group->channel);
   if (group->stream != NULL) group->driver.stream_destroy(group->stream);
   lampar_logger_close(&group->logger);
-  free(group);
   return status;
 }
 
-static lampar_status open_group(lampar_group *group, struct ncclComm *comm,
-                                lampar_pack *const *packs, size_t pack_count, bool *reuse) {
-  LAMPAR_TRY(open_device(group));
-  LAMPAR_TRY(open_exchange(group, comm));
+/* `*existing` is the group that all ranks have already; NULL: this one is ready. */
+static lampar_status open_group(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
+                                lampar_status own, lampar_group **existing) {
+  lampar_group *unused = NULL;
   digest_options(group);
-  LAMPAR_TRY(lampar_setup_exchange_facts(group, packs, pack_count, reuse));
-  if (*reuse) return LAMPAR_OK;
-  LAMPAR_TRY(lampar_setup_alone(group, packs, pack_count));
+  if (own == LAMPAR_OK) own = open_device(group);
+  LAMPAR_TRY(lampar_setup_exchange_facts(group, packs, pack_count, own));
+  const lampar_status found = lampar_setup_find_existing(group, existing, &unused);
+  lampar_failure failure;
+  lampar_failure_save(&failure, found);
+  lampar_group_destroy(unused);
+  LAMPAR_TRY(lampar_failure_raise(&failure));
+  if (*existing != NULL) return LAMPAR_OK;
+  LAMPAR_TRY(lampar_setup_exchange_peer_access(group));
+  LAMPAR_TRY(lampar_setup_load_epilogues(group, packs, pack_count));
   if (group->verdict.reason != LAMPAR_REASON_NONE) return LAMPAR_OK;
   LAMPAR_TRY(lampar_setup_enable_kernels(group, packs, pack_count));
   if (group->verdict.reason != LAMPAR_REASON_NONE) return lampar_setup_disable_kernels(group);
   return LAMPAR_OK;
+}
+
+static lampar_status create(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
+                            lampar_status own, lampar_group **existing) {
+  lampar_failure failure;
+  lampar_failure_save(&failure, own); /* opening the channel may fail too: then that is reported */
+  lampar_status status = open_channel(group);
+  if (status == LAMPAR_OK) {
+    lampar_failure_raise(&failure);
+    status = open_group(group, packs, pack_count, own, existing);
+  }
+  if (status == LAMPAR_OK) return LAMPAR_OK;
+  lampar_log(&group->logger, LAMPAR_LOG_WARN, "no group: %s", lampar_last_error());
+  /* The exchange may be what failed: do not wait long for it again. */
+  group->channel.timeout_ms = LAMPAR_EXCHANGE_DESTROY_MS;
+  return status;
 }
 
 lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
@@ -137,40 +174,42 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
   if (result == NULL)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_group_create: group is NULL");
   *result = NULL;
-  lampar_group_config own = LAMPAR_GROUP_CONFIG_INIT;
-  LAMPAR_TRY(lampar_sized_read(&own, sizeof own, config, "lampar_group_config"));
-  if (own.lanes == 0) own.lanes = 1;
-  if (lampar_variable_is_set(LAMPAR_VARIABLE_STRICT)) own.strict = 1;
-  LAMPAR_TRY(check_arguments(comm, packs, pack_count, &own));
+  lampar_group_config own_config = LAMPAR_GROUP_CONFIG_INIT;
+  LAMPAR_TRY(lampar_sized_read(&own_config, sizeof own_config, config, "lampar_group_config"));
+  if (own_config.lanes == 0) own_config.lanes = 1;
+  if (lampar_variable_is_set(LAMPAR_VARIABLE_STRICT)) own_config.strict = 1;
+  if (comm == NULL && own_config.exchange == NULL)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "lampar_group_create needs an NCCL communicator or config.exchange");
 
-  lampar_group *group = calloc(1, sizeof *group);
-  if (group == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a group");
-  group->config = own;
-  lampar_logger_open(&group->logger, own.log, own.log_user, 0);
-  bool reuse = false;
-  const lampar_status status = open_group(group, comm, packs, pack_count, &reuse);
-  if (status != LAMPAR_OK) {
-    lampar_log(&group->logger, LAMPAR_LOG_WARN, "no group: %s", lampar_last_error());
-    group->nccl_exchange.deadline_s = 10; /* the exchange may be what failed */
-    char message[1024];
-    snprintf(message, sizeof message, "%s", lampar_last_error());
-    free_group(group);
-    return lampar_fail(status, "%s", message);
-  }
-  if (reuse) {
-    *result = lampar_registry_acquire(group);
-    free_group(group);
+  lampar_group spare = {0}; /* a rank without memory still has to tell the others */
+  lampar_group *const allocated = calloc(1, sizeof *allocated);
+  lampar_group *const group = allocated != NULL ? allocated : &spare;
+  group->config = own_config;
+  group->comm = comm;
+  lampar_logger_open(&group->logger, own_config.log, own_config.log_user, 0);
+  const lampar_status own = allocated != NULL
+                                ? check_arguments(packs, pack_count, &own_config)
+                                : lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a group");
+  lampar_status status = create(group, packs, pack_count, own, result);
+  if (status == LAMPAR_OK && *result == NULL) {
+    write_report(group, group->facts[group->rank].arch);
+    lampar_registry_add(group);
+    *result = group;
     return LAMPAR_OK;
   }
-  write_report(group, group->facts[group->rank].arch);
-  lampar_registry_add(group);
-  *result = group;
-  return LAMPAR_OK;
+  lampar_failure failure;
+  lampar_failure_save(&failure, status);
+  close_group(group);
+  free(allocated);
+  return lampar_failure_raise(&failure);
 }
 
 lampar_status lampar_group_destroy(lampar_group *group) {
-  if (group == NULL || !lampar_registry_drop(group)) return LAMPAR_OK;
-  return free_group(group);
+  if (group == NULL || !lampar_registry_release(group)) return LAMPAR_OK;
+  const lampar_status status = close_group(group);
+  free(group);
+  return status;
 }
 
 const char *lampar_group_report(const lampar_group *group) {
@@ -203,11 +242,11 @@ lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
                     : "unknown kernel",
   };
   if (fault != NULL) LAMPAR_TRY(lampar_sized_write(fault, &found, sizeof found, "lampar_fault"));
-  return lampar_fail(
-      LAMPAR_ERROR_TIMEOUT,
-      "rank %d waited in vain for rank %d (mask of all that are missing: 0x%x), in %s, "
-      "mailbox %u, epoch %u: see what became of that rank, and destroy the group",
-      found.rank, found.source, found.missing, found.kernel, found.mailbox, found.epoch);
+  return lampar_fail(LAMPAR_ERROR_TIMEOUT,
+                     "rank %d timed out waiting for rank %d (missing mask 0x%x), in %s, "
+                     "mailbox %u, epoch %u: check that rank, then destroy the group",
+                     found.rank, found.source, found.missing, found.kernel, found.mailbox,
+                     found.epoch);
 }
 
 lampar_status lampar_group_stats(const lampar_group *group, lampar_stats *stats) {

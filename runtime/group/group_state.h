@@ -1,6 +1,6 @@
-/* A group as the library sees it. */
-#ifndef LAMPAR_GROUP_H
-#define LAMPAR_GROUP_H
+/* What the library knows of a group. */
+#ifndef LAMPAR_GROUP_STATE_H
+#define LAMPAR_GROUP_STATE_H
 
 #include <stdatomic.h>
 
@@ -15,6 +15,7 @@
 struct lampar_group {
   lampar_group *next; /* in the registry */
   int references;
+  uint64_t number; /* equal on all ranks, unique among groups of these ranks */
   uint8_t identity[LAMPAR_DIGEST_BYTES]; /* of the set of ranks */
   uint8_t options[LAMPAR_DIGEST_BYTES];  /* of the config */
 
@@ -23,8 +24,7 @@ struct lampar_group {
   lampar_driver driver;
   lampar_nccl nccl; /* only with a communicator */
   struct ncclComm *comm;
-  lampar_nccl_exchange nccl_exchange;
-  lampar_exchange exchange;
+  lampar_channel channel; /* to the other ranks, for set-up and destruction */
   struct CUctx_st *context;
   int device, rank, world;
   struct CUstream_st *stream; /* for set-up */

@@ -1,4 +1,5 @@
-/* The groups of this process: asking twice for the same ranks gives the same group. */
+/* The groups of this process. Creating a group again for the same ranks, with the same role and
+ * config, returns the group that exists. */
 #ifndef LAMPAR_REGISTRY_H
 #define LAMPAR_REGISTRY_H
 
@@ -7,18 +8,20 @@
 typedef enum lampar_registry_answer {
   LAMPAR_REGISTRY_NONE = 0,
   LAMPAR_REGISTRY_EQUAL = 1,
-  LAMPAR_REGISTRY_DIFFERENT = 2, /* the same ranks, another config or other packs */
+  LAMPAR_REGISTRY_DIFFERENT = 2, /* the same ranks and role, another config or other packs */
 } lampar_registry_answer;
 
-/* By identity, rank, options and packs of `group`. */
-lampar_registry_answer lampar_registry_look(const lampar_group *group);
+/* Looks for a group like this one. EQUAL: `*found` is that group and holds one more reference, so
+ * that no other thread can free it. Else `*found` is NULL. */
+lampar_registry_answer lampar_registry_find(const lampar_group *group, lampar_group **found);
 
-/* The group that is equal to `group`, counted once more. */
-lampar_group *lampar_registry_acquire(const lampar_group *group);
-
+/* Lists a group, with one reference. */
 void lampar_registry_add(lampar_group *group);
 
-/* Counts down; true when it was the last and the group is no longer listed. */
-bool lampar_registry_drop(lampar_group *group);
+/* Drops a reference; true when it was the last, and the group is no longer listed. */
+bool lampar_registry_release(lampar_group *group);
+
+/* A number that no other group of this process has; never 0. */
+uint64_t lampar_registry_number(void);
 
 #endif

@@ -9,90 +9,93 @@
 #include "group/registry.h"
 #include "group/self_test.h"
 
-static lampar_status exchange(const lampar_group *group, const char *step, const void *mine,
-                              void *all, size_t bytes) {
-  return lampar_exchange_step(&group->exchange, "group set-up", step, mine, all, bytes);
-}
-
-/* What a rank says at the end of a step. */
-typedef struct step_report {
-  int32_t status;
-  char message[LAMPAR_MESSAGE_BYTES - 60];
-} step_report;
-
-/* Of the first rank that failed; OK: none did. */
-typedef struct failure {
-  lampar_status status;
-  char message[LAMPAR_MESSAGE_BYTES];
-} failure;
-
-/* Tells all ranks how the step went on each. */
-static lampar_status tell(lampar_group *group, const char *step, lampar_status own,
-                          failure *first) {
-  step_report mine = {.status = (int32_t)own}, all[LAMPAR_WORLD_MAX];
-  if (own != LAMPAR_OK) snprintf(mine.message, sizeof mine.message, "%s", lampar_last_error());
-  LAMPAR_TRY(exchange(group, step, &mine, all, sizeof mine));
-  int r = 0;
-  while (r < group->world && all[r].status == LAMPAR_OK) ++r;
-  *first = (failure){.status = LAMPAR_OK};
-  if (r == group->world) return LAMPAR_OK;
-  first->status = (lampar_status)all[r].status;
-  all[r].message[sizeof all[r].message - 1] = '\0';
-  snprintf(first->message, sizeof first->message, "rank %d, step %s: %s", r, step, all[r].message);
-  return LAMPAR_OK;
-}
-
-/* The first failure becomes the verdict, unless there is one. */
+/* The first rank's failure becomes the verdict, unless there is one. */
 static lampar_status vote(lampar_group *group, const char *step, lampar_status own,
                           lampar_reason reason) {
-  failure first;
-  LAMPAR_TRY(tell(group, step, own, &first));
+  lampar_failure first;
+  LAMPAR_TRY(lampar_channel_vote(&group->channel, step, own, &first));
   if (first.status == LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) return LAMPAR_OK;
   group->verdict.reason = reason;
   snprintf(group->verdict.message, sizeof group->verdict.message, "%s", first.message);
   return LAMPAR_OK;
 }
 
+/* The first rank's failure fails the creation, on all ranks. */
+static lampar_status vote_or_fail(lampar_group *group, const char *step, lampar_status own) {
+  lampar_failure first;
+  LAMPAR_TRY(lampar_channel_vote(&group->channel, step, own, &first));
+  return lampar_failure_raise(&first);
+}
+
 static void digest_packs(lampar_pack *const *packs, size_t pack_count,
                          uint8_t digest[LAMPAR_DIGEST_BYTES]) {
-  lampar_digest_part parts[16];
+  lampar_digest_part parts[LAMPAR_PACKS_MAX];
   for (size_t p = 0; p < pack_count; ++p)
     parts[p] = (lampar_digest_part){packs[p]->header->digest, LAMPAR_DIGEST_BYTES};
   lampar_digest_parts(parts, pack_count, digest);
 }
 
+static lampar_status read_facts(const lampar_group *group, lampar_pack *const *packs,
+                                size_t pack_count, lampar_rank_facts *mine) {
+  LAMPAR_TRY(lampar_facts_read(mine, &group->driver, group->context, group->device));
+  mine->arch = lampar_kernels_arch(packs, pack_count, mine->capability, (uint32_t)group->world);
+  mine->arch_of_any_world = lampar_kernels_arch(packs, pack_count, mine->capability, 0);
+  for (size_t p = 0; p < pack_count; ++p) mine->needs_nvlink |= packs[p]->header->needs_nvlink;
+  digest_packs(packs, pack_count, mine->packs);
+  memcpy(mine->options, group->options, sizeof mine->options);
+  mine->is_disabled = lampar_variable_is_set(LAMPAR_VARIABLE_DISABLE);
+  mine->is_enabled = group->config.enable != 0;
+  mine->contains_expert_parallelism = group->config.contains_expert_parallelism != 0;
+  return LAMPAR_OK;
+}
+
 lampar_status lampar_setup_exchange_facts(lampar_group *group, lampar_pack *const *packs,
-                                          size_t pack_count, bool *reuse) {
+                                          size_t pack_count, lampar_status own) {
   lampar_rank_facts mine = {0};
-  LAMPAR_TRY(lampar_facts_read(&mine, &group->driver, group->context, group->device));
-  mine.arch = lampar_kernels_arch(packs, pack_count, mine.capability, (uint32_t)group->world);
-  mine.arch_of_any_world = lampar_kernels_arch(packs, pack_count, mine.capability, 0);
-  for (size_t p = 0; p < pack_count; ++p) mine.needs_nvlink |= packs[p]->header->needs_nvlink;
-  digest_packs(packs, pack_count, mine.packs);
-  memcpy(mine.options, group->options, sizeof mine.options);
-  mine.is_disabled = lampar_variable_is_set(LAMPAR_VARIABLE_DISABLE);
-  mine.is_enabled = group->config.enable != 0;
-  mine.contains_expert_parallelism = group->config.contains_expert_parallelism != 0;
-  LAMPAR_TRY(exchange(group, "facts", &mine, group->facts, sizeof mine));
+  if (own == LAMPAR_OK) own = read_facts(group, packs, pack_count, &mine);
+  LAMPAR_TRY(vote_or_fail(group, "start", own));
+  LAMPAR_TRY(lampar_channel_gather(&group->channel, "facts", &mine, group->facts, sizeof mine));
   group->verdict = lampar_facts_decide(group->facts, group->world);
   lampar_facts_identity(group->facts, group->world, group->identity);
+  return LAMPAR_OK;
+}
 
-  lampar_peer_access access = {0}, all[LAMPAR_WORLD_MAX];
-  const lampar_status reached =
-      lampar_peer_access_query(&access, &group->driver, group->device, group->facts, group->world);
-  access.group = (uint32_t)lampar_registry_look(group);
-  LAMPAR_TRY(exchange(group, "peer access", &access, all, sizeof access));
-  *reuse = true;
+/* A group that a rank has already, and the number that a new one gets if this is rank 0. */
+typedef struct candidate {
+  uint64_t answer; /* lampar_registry_answer */
+  uint64_t number, next_number;
+} candidate;
+
+lampar_status lampar_setup_find_existing(lampar_group *group, lampar_group **existing,
+                                         lampar_group **unused) {
+  candidate mine = {.next_number = lampar_registry_number()}, all[LAMPAR_WORLD_MAX];
+  *existing = NULL;
+  mine.answer = lampar_registry_find(group, unused);
+  if (*unused != NULL) mine.number = (*unused)->number;
+  LAMPAR_TRY(lampar_channel_gather(&group->channel, "existing groups", &mine, all, sizeof mine));
+  bool is_shared = true;
   for (int r = 0; r < group->world; ++r) {
-    *reuse = *reuse && all[r].group == LAMPAR_REGISTRY_EQUAL;
-    if (all[r].group == LAMPAR_REGISTRY_DIFFERENT)
+    if (all[r].answer == LAMPAR_REGISTRY_DIFFERENT)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                         "rank %d has a group for the same ranks with another config or other "
-                         "packs: use that one, or "
-                         "destroy it first",
+                         "rank %d has a group of the same ranks and role with another config or "
+                         "other packs: use that group, or destroy it first",
                          r);
+    is_shared =
+        is_shared && all[r].answer == LAMPAR_REGISTRY_EQUAL && all[r].number == all[0].number;
   }
-  LAMPAR_TRY(vote(group, "peer access", reached, LAMPAR_REASON_SETUP_FAILED));
+  group->number = all[0].next_number;
+  if (!is_shared) return LAMPAR_OK;
+  *existing = *unused;
+  *unused = NULL;
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_setup_exchange_peer_access(lampar_group *group) {
+  lampar_peer_access access = {0}, all[LAMPAR_WORLD_MAX];
+  const lampar_status own =
+      lampar_peer_access_query(&access, &group->driver, group->device, group->facts, group->world);
+  LAMPAR_TRY(vote(group, "peer access", own, LAMPAR_REASON_SETUP_FAILED));
+  LAMPAR_TRY(lampar_channel_gather(&group->channel, "peer access", &access, all, sizeof access));
   if (group->verdict.reason == LAMPAR_REASON_NONE)
     group->verdict = lampar_peer_access_decide(all, group->facts, group->world);
   return LAMPAR_OK;
@@ -124,13 +127,9 @@ static lampar_status load_epilogue_only(lampar_group *group, lampar_pack *const 
   return LAMPAR_OK;
 }
 
-lampar_status lampar_setup_alone(lampar_group *group, lampar_pack *const *packs,
-                                 size_t pack_count) {
-  failure first;
-  const lampar_status own = load_epilogue_only(group, packs, pack_count);
-  LAMPAR_TRY(tell(group, "epilogues after NCCL", own, &first));
-  if (first.status == LAMPAR_OK) return LAMPAR_OK;
-  return lampar_fail(first.status, "%s", first.message);
+lampar_status lampar_setup_load_epilogues(lampar_group *group, lampar_pack *const *packs,
+                                          size_t pack_count) {
+  return vote_or_fail(group, "epilogues after NCCL", load_epilogue_only(group, packs, pack_count));
 }
 
 /* Mailboxes for the largest call of any kernel, within the config's limits. */
@@ -197,7 +196,7 @@ lampar_status lampar_setup_enable_kernels(lampar_group *group, lampar_pack *cons
   lampar_status result = vote(group, "workspace", own, LAMPAR_REASON_SETUP_FAILED);
   if (result != LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) goto out;
 
-  result = exchange(group, "addresses", &mine, all, sizeof mine);
+  result = lampar_channel_gather(&group->channel, "addresses", &mine, all, sizeof mine);
   if (result != LAMPAR_OK) goto out;
   group->is_exposed = true;
   own = lampar_peers_open(&group->peers, &group->driver, all, group->facts, group->world,
@@ -226,9 +225,11 @@ lampar_status lampar_setup_disable_kernels(lampar_group *group) {
   bool is_alone = true;
   if (group->is_exposed) {
     /* After a fault a rank is missing: it may not come here either. */
-    if (lampar_workspace_is_faulted(&group->workspace)) group->nccl_exchange.deadline_s = 10;
+    if (lampar_workspace_is_faulted(&group->workspace))
+      group->channel.timeout_ms = LAMPAR_EXCHANGE_DESTROY_MS;
     char mine = 0, all[LAMPAR_WORLD_MAX];
-    is_alone = exchange(group, "destroy", &mine, all, sizeof mine) == LAMPAR_OK;
+    is_alone =
+        lampar_channel_gather(&group->channel, "destroy", &mine, all, sizeof mine) == LAMPAR_OK;
   }
   if (is_alone) lampar_workspace_close(&group->workspace, &group->driver);
   else

@@ -10,14 +10,37 @@ static uint64_t bits_of(uint32_t dtype) {
   return dtype == LAMPAR_F4E2M1X2 ? 4 : 8 * lampar_dtype_bytes(dtype);
 }
 
+static const lampar_operand *given_at(const lampar_call *call, uint32_t i) {
+  return (const lampar_operand *)((const char *)call->operands + i * call->operand_size);
+}
+
+/* Elements of callers built against a later header are longer; what this version does not know of
+ * them has to be zero. */
+static lampar_status check_size(const lampar_call *call) {
+  const size_t size = call->operand_size;
+  if (call->operand_count > 0 && (size < sizeof(lampar_operand) || size % sizeof(void *) != 0))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "call.operand_size is %zu, an operand has %zu bytes: start from "
+                       "LAMPAR_CALL_INIT",
+                       size, sizeof(lampar_operand));
+  for (uint32_t i = 0; i < call->operand_count; ++i)
+    for (size_t at = sizeof(lampar_operand); at < size; ++at)
+      if (((const char *)given_at(call, i))[at] != 0)
+        return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                           "call.operands[%u] uses fields that lampar %s does not have: update the "
+                           "library",
+                           i, lampar_version());
+  return LAMPAR_OK;
+}
+
 static lampar_status check_given(const lampar_variant *variant, const lampar_call *call) {
   for (uint32_t i = 0; i < call->operand_count; ++i) {
-    const char *name = call->operands[i].name;
+    const char *name = given_at(call, i)->name;
     if (name == NULL || lampar_variant_operand(variant, name) < 0)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT, "epilogue %s has no operand \"%s\"",
                          variant->epilogue, name != NULL ? name : "NULL");
     for (uint32_t j = 0; j < i; ++j)
-      if (strcmp(call->operands[j].name, name) == 0)
+      if (strcmp(given_at(call, j)->name, name) == 0)
         return lampar_fail(LAMPAR_ERROR_ARGUMENT, "operand \"%s\" is given twice", name);
   }
   return LAMPAR_OK;
@@ -25,7 +48,7 @@ static lampar_status check_given(const lampar_variant *variant, const lampar_cal
 
 static const lampar_operand *find_given(const lampar_call *call, const char *name) {
   for (uint32_t i = 0; i < call->operand_count; ++i)
-    if (strcmp(call->operands[i].name, name) == 0) return &call->operands[i];
+    if (strcmp(given_at(call, i)->name, name) == 0) return given_at(call, i);
   return NULL;
 }
 
@@ -76,6 +99,7 @@ static bool is_aligned(const lampar_variant *variant, const lampar_operand_info 
 
 lampar_status lampar_operands_fill_from_call(const lampar_variant *variant, const lampar_call *call,
                                              uint64_t *tail, uint32_t *is_vectorized) {
+  LAMPAR_TRY(check_size(call));
   LAMPAR_TRY(check_given(variant, call));
   for (uint32_t i = 0; i < variant->operand_count; ++i) {
     const lampar_operand_info *declared = &variant->operands[i];

@@ -14,7 +14,7 @@ grep -q '^lampar compile: wrong.cu: does not compile for sm_90 with NVRTC' err |
 same 'the older cubin' older "$(cat wrong.cubin)"
 
 refused 'absent.cu: .*No such file' "$LAMPAR" compile absent.cu --arch sm_90 -o x.cubin
-refused '^lampar compile: --arch sm_91: no such arch' "$LAMPAR" compile folder/wrong.cu --arch sm_91 -o x
+refused '^lampar compile: --arch sm_91: unknown arch' "$LAMPAR" compile folder/wrong.cu --arch sm_91 -o x
 absent x x.cubin
 
 # The folder of a source does not get into the cubin, line numbers or not.

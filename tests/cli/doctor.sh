@@ -21,7 +21,7 @@ doctor 1 LAMPAR_NVRTC_LIBRARY=/absent LAMPAR_NCCL_LIBRARY=/absent LAMPAR_DISABL=
 says '^driver +PROBLEM +/absent cannot be loaded'
 says '^NVRTC +note +LAMPAR_NVRTC_LIBRARY=/absent cannot be loaded'
 says '^NCCL +note +/absent cannot be loaded'
-says 'LAMPAR_DISABL is set, and means nothing; the nearest known is LAMPAR_DISABLE'
+says 'LAMPAR_DISABL is set, but lampar has no such variable; the nearest known is LAMPAR_DISABLE'
 says '^Kernels would not run here'
 
 doctor 1 LAMPAR_DEVICE=gpu "$LAMPAR" doctor
@@ -35,21 +35,21 @@ doctor 1 LAMPAR_CACHE_DIR="$PWD/open" LAMPAR_DEVICE=emu LAMPAR_EMU_LIBRARY=/abse
 says '^cache +note .*may be written by others'
 
 refused 'absent.pack' "$LAMPAR" doctor absent.pack
-refused 'one PACK at a time' "$LAMPAR" doctor a b
+refused 'expected one PACK' "$LAMPAR" doctor a b
 
 export LAMPAR_DEVICE=emu
 doctor 0 LAMPAR_EMU_DEVICES=3 "$LAMPAR" doctor
-says '^GPUs +ok +0: lampar emulated device, compute capability 0.1, takes kernels for emu'
-says '^links +ok +3 pairs, 3 by NVLink, 3 tried'
+says '^GPUs +ok +0: lampar emulated device, compute capability 0.1, runs kernels for emu'
+says '^links +ok +3 pairs, 3 by NVLink, 3 tested'
 says '^Kernels would run here'
 doctor 1 LAMPAR_EMU_DEVICES=1 "$LAMPAR" doctor
-says 'there is one; an all-reduce needs two'
-says 'two ranks on GPU 0 sum right'
+says 'only one; an all-reduce needs two'
+says 'the test sum of two ranks on GPU 0 is right'
 doctor 1 LAMPAR_EMU_DEVICES=2 LAMPAR_EMU_P2P=0 "$LAMPAR" doctor
 says '^links +PROBLEM +0-1: no peer access'
 doctor 1 LAMPAR_EMU_DEVICES=2 LAMPAR_DISABLE=1 "$LAMPAR" doctor
 says 'LAMPAR_DISABLE=1: every call goes to NCCL'
-says '^links +ok +1 pairs, 1 by NVLink, 0 tried'
+says '^links +ok +1 pairs, 1 by NVLink, 0 tested'
 
 cat > pack.lua <<'SPEC'
 return spec { name = "pack", arch = { "emu" }, world = { 2, 4 }, dtype = { "bf16" }, hidden = { 64 }, rows = 4 }
@@ -57,7 +57,7 @@ SPEC
 pack=$("$LAMPAR" build pack.lua 2> build.err) || fail "$(cat build.err)"
 LAMPAR_EMU_DEVICES=2 "$LAMPAR" doctor "$pack" > report || fail "$(cat report)"
 says '^kernels +ok +emu, 2 ranks: [0-9]+ would run'
-says 'note +emu, 4 ranks: [0-9]+ would not run: 4 GPUs are needed, 2 are here'
+says 'note +emu, 4 ranks: [0-9]+ would not run: they need 4 GPUs, this machine has 2'
 LAMPAR_EMU_DEVICES=4 "$LAMPAR" doctor "$pack" --json > report
 same 'kernels in JSON' "$("$LAMPAR" inspect "$pack" | grep -c '^ar_')" "$(grep -c '"name":.*"ar_' report)"
 same 'links in JSON' 6 "$(grep -c '"self_test":.*"right"' report)"
@@ -65,5 +65,5 @@ same 'kernels that run' "$(grep -c '"name":.*"ar_' report)" "$(($(grep -c '"woul
 status=0
 LAMPAR_EMU_P2P=0 "$LAMPAR" doctor "$pack" > report || status=$?
 same 'status without peer access' 1 "$status"
-says 'no 2 GPUs here are all linked to each other'
-says 'PROBLEM +none of the [0-9]+ of pack would run here'
+says 'this machine has no 2 GPUs that are all linked to each other'
+says 'PROBLEM +none of the [0-9]+ kernels of pack pack would run here'

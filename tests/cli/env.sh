@@ -13,7 +13,7 @@ same 'path from HOME' /h/.cache/lampar "$(env -i HOME=/h "$LAMPAR" cache path)"
 same 'path from XDG' /x/lampar "$(env -i HOME=/h XDG_CACHE_HOME=/x "$LAMPAR" cache path)"
 same 'path chosen' /c "$(env -i HOME=/h LAMPAR_CACHE_DIR=/c "$LAMPAR" cache path)"
 refused 'there is no cache .*name a folder in LAMPAR_CACHE_DIR' env -i "$LAMPAR" cache path
-refused "'purge': it can be path, list or clear" "$LAMPAR" cache purge
+refused "'purge': expected path, list or clear" "$LAMPAR" cache purge
 refused 'the action is missing' "$LAMPAR" cache
 
 export LAMPAR_CACHE_DIR="$PWD/cache"

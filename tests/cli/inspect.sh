@@ -27,7 +27,7 @@ done
 
 name=$(sed -n 's/.*"name":.*"\(ar_[a-z0-9_]*\)".*/\1/p' "$OUT/ci/plan.json" | head -1)
 cp "$pack" alone.pack
-refused "alone.pack: the source of $name is not beside it, as src/$name.cu" \
+refused "alone.pack: the source of $name is not next to it, as src/$name.cu" \
   "$LAMPAR" inspect alone.pack "$name" --source
 
 # The disassembler is not a part of every toolkit: a stand-in shows that the cubin gets there.

@@ -58,7 +58,7 @@ grep -q ' right, 0 wrong' ci/output || fail "ci.md: $(cat ci/output)"
 page=$LAMPAR_SOURCE/generator/docs/specs.md
 sed -n '/^  local names = {$/,/}/p' "$LAMPAR_SOURCE/generator/lua/prelude.lua" | grep -o '"[a-z_]*"' | tr -d '"' | sort > fields
 [ "$(wc -l < fields)" -gt 10 ] || fail 'the fields are not found in prelude.lua'
-sed -n 's/^| `\([a-z_]*\)` | .*/\1/p' "$page" | sort | diff fields - || fail 'fields of specs.md'
+sed -n '1,/^## /s/^| `\([a-z_]*\)` | .*/\1/p' "$page" | sort | diff fields - || fail 'fields of specs.md'
 for hidden in '' 'hidden = { 64 },'; do
   echo "return spec { name = 'm', arch = { 'sm_90' }, world = { 2 }, $hidden dtype = { 'bf16' } }" > m.lua
   lampar plan --explain m.lua | sed -n '/^defaults taken/,/^$/s/^  //p' |

@@ -1,4 +1,4 @@
-# A change makes again what depends on it, and nothing else.
+# A change rebuilds what depends on it, and nothing else.
 . "$LAMPAR_SOURCE/tests/cli/expect.sh"
 need_nvrtc
 cp -r "$LAMPAR_SOURCE/templates" templates
@@ -60,7 +60,7 @@ rebuild
 before=$(cksum < out/small/small.pack)
 expect_steps 'a limit in the plan' "$(steps render)" "$(steps compile)" 1
 
-# What the compiler is told is a part of what a kernel is made from.
+# The options of the compiler are part of the inputs of a kernel.
 "$LAMPAR" build small.lua --templates templates --lineinfo > /dev/null 2> log
 same 'kernels compiled with line numbers' "$(steps compile)" "$(grep -c ': render' out/small/build.ninja)"
 same 'sources rendered for line numbers' 0 "$(steps render)"

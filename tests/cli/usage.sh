@@ -13,13 +13,13 @@ for verb in plan build inspect verify doctor init cache env render compile pack;
 done
 "$LAMPAR" --version | grep -Eq '^lampar [0-9]+\.[0-9]+\.[0-9]+$' || fail '--version'
 
-refused '^lampar: no verb is given' "$LAMPAR"
+refused '^lampar: the verb is missing' "$LAMPAR"
 refused "^lampar: no verb 'biuld'; did you mean build\?" "$LAMPAR" biuld
-refused "^lampar build: -j 0: a number from 1" "$LAMPAR" build x.lua -j 0
-refused "^lampar build: -j 3x: a number from 1" "$LAMPAR" build x.lua -j 3x
-refused '^lampar plan: either --json or --explain' "$LAMPAR" plan x.lua --json --explain
-refused '^lampar plan: one SPEC' "$LAMPAR" plan x.lua y.lua
-refused '^lampar render: --depfile goes with -o' "$LAMPAR" render plan.json NAME --depfile d
+refused "^lampar build: -j 0: expected a number from 1" "$LAMPAR" build x.lua -j 0
+refused "^lampar build: -j 3x: expected a number from 1" "$LAMPAR" build x.lua -j 3x
+refused '^lampar plan: expected only one of --json and --explain' "$LAMPAR" plan x.lua --json --explain
+refused '^lampar plan: expected one SPEC' "$LAMPAR" plan x.lua y.lua
+refused '^lampar render: --depfile needs -o' "$LAMPAR" render plan.json NAME --depfile d
 refused '^lampar inspect: --source and --sass need the NAME' "$LAMPAR" inspect x.pack --sass
 
 # Results that cannot be written are no success.
@@ -27,4 +27,4 @@ write_small_spec small.lua
 status=0
 "$LAMPAR" plan small.lua > /dev/full 2> err || status=$?
 same 'status of a full disk' 2 "$status"
-grep -q '^lampar plan: standard output cannot be written' err || fail "$(cat err)"
+grep -q '^lampar plan: cannot write to standard output' err || fail "$(cat err)"

@@ -168,8 +168,15 @@ static lampar_status refuse_all(lampar_rank *rank, void *user) {
   LAMPAR_TRY(refuse(&bad, 1, "size is not set"));
   bad = good, bad.config.lanes = 65;
   LAMPAR_TRY(refuse(&bad, 1, "config.lanes"));
-  bad = good, bad.config.exchange.rank = rank->world;
+  lampar_exchange exchange = *rank->exchange;
+  bad = good, bad.config.exchange = &exchange, exchange.rank = rank->world;
   LAMPAR_TRY(refuse(&bad, 1, "config.exchange: rank"));
+  exchange = *rank->exchange, exchange.world = 17;
+  LAMPAR_TRY(refuse(&bad, 1, "1 to 16 ranks"));
+  exchange = *rank->exchange, exchange.size = 0;
+  LAMPAR_TRY(refuse(&bad, 1, "config.exchange: its size is not set"));
+  exchange = *rank->exchange, exchange.all_gather = NULL;
+  LAMPAR_TRY(refuse(&bad, 1, "config.exchange: all_gather is NULL"));
   LAMPAR_TRY(refuse(&good, 17, "17 packs"));
   bad = good, bad.pack = NULL;
   LAMPAR_TRY(refuse(&bad, 1, "1 packs"));
@@ -211,7 +218,7 @@ static lampar_status come_alone(lampar_rank *rank, void *user) {
   if (rank->rank > 0) return LAMPAR_OK;
   LAMPAR_TRY(expect(lampar_group_create(&group, rank->comm, &pack, 1, &config) != LAMPAR_OK,
                     "a rank alone gets an error"));
-  return expect(strstr(lampar_last_error(), "step \"facts\", rank 0 of 2") != NULL,
+  return expect(strstr(lampar_last_error(), "step \"start\", rank 0 of 2") != NULL,
                 lampar_last_error());
 }
 
@@ -225,10 +232,9 @@ static lampar_status come_late(lampar_rank *rank, void *user) {
   creation *given = user;
   lampar_group *group = NULL;
   lampar_group_config config = given->config;
-  config.exchange.rank = rank->rank;
   if (rank->rank > 0) return LAMPAR_OK;
   return expect_error(lampar_group_create(&group, NULL, &given->pack, 1, &config),
-                      LAMPAR_ERROR_SYSTEM, "step \"facts\", rank 0 of 2: the exchange returned");
+                      LAMPAR_ERROR_SYSTEM, "step \"start\", rank 0 of 2: the exchange returned");
 }
 
 static lampar_status late_in_process(lampar_ranks *ranks, lampar_pack *pack) {

@@ -69,7 +69,7 @@ mutate() {
 }
 
 kernel=oneshot.cu.in
-missing='waited in vain for rank|nothing came from the ranks'
+missing='timed out waiting for rank|nothing came from the ranks'
 wrong='wrong sum|sum is wrong|wrong residual|wrong output'
 
 mutate none '' plain

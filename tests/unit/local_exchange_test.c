@@ -11,16 +11,16 @@
 enum { WORLD = 5, ROUNDS = 200 };
 
 typedef struct worker {
-  lampar_exchange exchange;
+  const lampar_exchange *exchange;
   int wrong;
 } worker;
 
 static void *gather_often(void *user) {
   worker *w = user;
   for (int round = 0; round < ROUNDS; ++round) {
-    const int mine = round * 100 + w->exchange.rank;
+    const int mine = round * 100 + w->exchange->rank;
     int all[WORLD];
-    if (w->exchange.all_gather(w->exchange.user, &mine, all, sizeof mine) != 0) ++w->wrong;
+    if (w->exchange->all_gather(w->exchange->user, &mine, all, sizeof mine) != 0) ++w->wrong;
     for (int r = 0; r < WORLD; ++r) w->wrong += all[r] != round * 100 + r;
   }
   return NULL;
@@ -34,8 +34,8 @@ static void gathers_in_rank_order(void **state) {
   worker workers[WORLD];
   for (int r = 0; r < WORLD; ++r) {
     workers[r] = (worker){.exchange = lampar_local_exchange_rank(local, r)};
-    assert_int_equal(workers[r].exchange.rank, r);
-    assert_int_equal(workers[r].exchange.world, WORLD);
+    assert_int_equal(workers[r].exchange->rank, r);
+    assert_int_equal(workers[r].exchange->world, WORLD);
     pthread_create(&threads[r], NULL, gather_often, &workers[r]);
   }
   for (int r = 0; r < WORLD; ++r) {
@@ -52,8 +52,8 @@ static void does_not_wait_for_ever(void **state) {
   assert_int_equal(lampar_local_exchange_create(2, 20, &local), LAMPAR_OK);
   int mine = 0, all[2];
   for (int r = 0; r < 2; ++r) {
-    const lampar_exchange exchange = lampar_local_exchange_rank(local, r);
-    assert_int_not_equal(exchange.all_gather(exchange.user, &mine, all, sizeof mine), 0);
+    const lampar_exchange *exchange = lampar_local_exchange_rank(local, r);
+    assert_int_not_equal(exchange->all_gather(exchange->user, &mine, all, sizeof mine), 0);
   }
   lampar_local_exchange_destroy(local);
 }
@@ -64,7 +64,11 @@ static void refuses_what_it_cannot_be(void **state) {
   assert_int_equal(lampar_local_exchange_create(0, 10, &local), LAMPAR_ERROR_ARGUMENT);
   assert_int_equal(lampar_local_exchange_create(17, 10, &local), LAMPAR_ERROR_ARGUMENT);
   assert_int_equal(lampar_local_exchange_create(2, 0, &local), LAMPAR_ERROR_ARGUMENT);
-  assert_null(lampar_local_exchange_rank(NULL, 0).all_gather);
+  assert_null(lampar_local_exchange_rank(NULL, 0));
+  assert_int_equal(lampar_local_exchange_create(2, 10, &local), LAMPAR_OK);
+  assert_null(lampar_local_exchange_rank(local, -1));
+  assert_null(lampar_local_exchange_rank(local, 2));
+  lampar_local_exchange_destroy(local);
   lampar_local_exchange_destroy(NULL);
 }
 

@@ -523,8 +523,8 @@ static void test_explain(void **state) {
       "\ndefaults taken\n  bytes = rows x largest hidden x element size\n",
       "\n4 kernels\n",
       "  ar_oneshot_w4_bf16_h4096_sm_90_r8     single-pass, 128 threads, up to 8 rows\n",
-      "\ndropped\n  hidden 4096 of model llama-3.1-8b: the same kernels as hidden 4096 of the "
-      "list\n",
+      ("\ndropped\n  hidden 4096 of model llama-3.1-8b: the same kernels as hidden 4096 of the "
+       "list\n"),
       "\nworkspace of each rank\n  world 4   524800 bytes (0.5 MiB), 128 mailboxes\n"};
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
     if (!strstr(text, parts[i])) fail_msg("missing: %s\nin: %s", parts[i], text);

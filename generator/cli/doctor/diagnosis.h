@@ -1,4 +1,4 @@
-/* What doctor finds: one line a thing, for people and as JSON. */
+/* The findings of doctor, one line each, printed for people or as JSON. */
 #ifndef LAMPAR_DIAGNOSIS_H
 #define LAMPAR_DIAGNOSIS_H
 
@@ -9,20 +9,20 @@
 typedef enum lampar_finding {
   LAMPAR_FINDING_OK,
   LAMPAR_FINDING_NOTE,    /* something is missing, and kernels run without it */
-  LAMPAR_FINDING_PROBLEM, /* some kernels, or all, do not run until it is mended */
+  LAMPAR_FINDING_PROBLEM, /* some kernels, or all, do not run until it is fixed */
 } lampar_finding;
 
-/* {"findings": [...], "gpus": [...], "links": [...], "kernels": [...]}; the last three hold facts
- * and are filled by who finds them. A lack of memory leaves lines out. */
+/* {"findings": [...], "gpus": [...], "links": [...], "kernels": [...]}; each part
+ * of doctor adds its facts to the last three. Out of memory, lines are left out. */
 typedef struct lampar_diagnosis {
   cJSON *root, *findings, *gpus, *links, *kernels;
-  bool would_run; /* the verdict */
+  bool would_run; /* kernels would run on this machine */
   bool has_problem;
 } lampar_diagnosis;
 
 void lampar_diagnosis_open(lampar_diagnosis *diagnosis);
 
-/* `subject` is a word or two. `advice` says what to do, and is NULL when all is well. */
+/* `subject` is a word or two. `advice` is the next step; NULL when nothing is to be done. */
 __attribute__((format(printf, 5, 6))) void
 lampar_diagnosis_add(lampar_diagnosis *diagnosis, lampar_finding finding, const char *subject,
                      const char *advice, const char *format, ...);

@@ -11,20 +11,21 @@ void lampar_doctor_cache(lampar_diagnosis *diagnosis) {
   lampar_cache_list list;
   lampar_cache_place_find(&place);
   if (place.path[0] == '\0') {
-    lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "cache",
-                         "name a folder in LAMPAR_CACHE_DIR, or every start compiles again",
-                         "none (%s)", place.source);
+    lampar_diagnosis_add(
+        diagnosis, LAMPAR_FINDING_NOTE, "cache",
+        "name a folder in LAMPAR_CACHE_DIR; without one, every start compiles again", "none (%s)",
+        place.source);
     return;
   }
   if (lampar_cache_list_read(place.path, &list) != LAMPAR_OK) {
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "cache",
-                         "mend it, or name another folder in LAMPAR_CACHE_DIR", "%s (from %s)",
+                         "fix the folder, or name another one in LAMPAR_CACHE_DIR", "%s (from %s)",
                          lampar_last_error(), place.source);
     return;
   }
   if (access(place.path, F_OK) == 0 && access(place.path, W_OK) != 0)
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "cache",
-                         "make it writable, or name another folder in LAMPAR_CACHE_DIR",
+                         "make the folder writable, or name another one in LAMPAR_CACHE_DIR",
                          "%s (from %s), %zu files: %s", place.path, place.source, list.count,
                          strerror(errno));
   else

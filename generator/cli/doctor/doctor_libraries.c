@@ -16,7 +16,7 @@ static void look_at_nvrtc(lampar_diagnosis *diagnosis, lampar_nvrtc **nvrtc) {
   } else {
     lampar_diagnosis_add(
         diagnosis, LAMPAR_FINDING_NOTE, "NVRTC",
-        "packs that are built already run without it; to build here, do as it says", "%s",
+        "existing packs run without NVRTC; to build kernels here, follow the message", "%s",
         lampar_last_error());
   }
 }
@@ -36,7 +36,8 @@ static void look_at_nccl(lampar_diagnosis *diagnosis) {
         "install libnccl2 or the Python wheel nvidia-nccl-cu13, or name the file in "
         "LAMPAR_NCCL_LIBRARY; a process that has loaded NCCL, as PyTorch does, needs "
         "neither",
-        "%s; groups need the communicator and the fallback of it", lampar_last_error());
+        "%s; groups need NCCL for their communicator and for the calls that no kernel takes",
+        lampar_last_error());
 }
 
 static void look_at_templates(lampar_diagnosis *diagnosis) {
@@ -45,7 +46,7 @@ static void look_at_templates(lampar_diagnosis *diagnosis) {
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_OK, "templates", NULL, "%s", folder);
   else
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "templates",
-                         "packs that are built already run without them; to build here, name their "
+                         "existing packs run without templates; to build kernels here, name their "
                          "folder in LAMPAR_TEMPLATES",
                          "%s", lampar_last_error());
 }

@@ -66,12 +66,12 @@ static void look_at_pair(lampar_diagnosis *diagnosis, lampar_machine *machine, i
   all->nvlink += nvlink;
   if (status != LAMPAR_OK)
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "links",
-                         "see what nvidia-smi topo -m says of the pair", "%d-%d: %s", a, b,
+                         "check the pair in the output of nvidia-smi topo -m", "%d-%d: %s", a, b,
                          lampar_last_error());
   else if (!access)
     lampar_diagnosis_add(
         diagnosis, LAMPAR_FINDING_PROBLEM, "links",
-        "in a virtual machine or container let the GPUs see each other (IOMMU and ACS "
+        "in a virtual machine or container, let the GPUs access each other (IOMMU and ACS "
         "off, one IPC namespace); groups with this pair go to NCCL",
         "%d-%d: no peer access", a, b);
   else if (pack != NULL && pack->header->needs_nvlink && !nvlink) {
@@ -87,8 +87,9 @@ static void look_at_pair(lampar_diagnosis *diagnosis, lampar_machine *machine, i
     if (status != LAMPAR_OK)
       lampar_diagnosis_add(
           diagnosis, LAMPAR_FINDING_PROBLEM, "links",
-          "keep these two GPUs out of one group, and see nvidia-smi topo -m and dmesg",
-          "%d-%d: peer access is said to work; tried with sums: %s", a, b, lampar_last_error());
+          "do not use these two GPUs in one group; check nvidia-smi topo -m and dmesg",
+          "%d-%d: the driver reports peer access, but a test sum failed: %s", a, b,
+          lampar_last_error());
   }
   if (status == LAMPAR_OK && access) {
     machine->works[a] |= 1u << b;
@@ -103,21 +104,21 @@ static void look_at_pair(lampar_diagnosis *diagnosis, lampar_machine *machine, i
   cJSON_AddItemToArray(diagnosis->links, facts);
 }
 
-/* Two ranks on the only GPU: no link, but the kernels at least. */
+/* With one GPU there is no link: two ranks on it test the kernels at least. */
 static void look_at_one(lampar_diagnosis *diagnosis, lampar_machine *machine, lampar_pack *pack) {
   if (lampar_doctor_try_group(machine, 3, pack) == LAMPAR_OK)
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_OK, "links", NULL,
-                         "none to look at; two ranks on GPU 0 sum right");
+                         "none to test; the test sum of two ranks on GPU 0 is right");
   else
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "links",
-                         "see what nvidia-smi and dmesg say of the GPU", "two ranks on GPU 0: %s",
+                         "check the GPU with nvidia-smi and dmesg", "two ranks on GPU 0: %s",
                          lampar_last_error());
 }
 
 static void summarise(lampar_diagnosis *diagnosis, const totals *all) {
   if (all->pairs == 0) return;
   lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_OK, "links", NULL,
-                       "%d pairs, %d by NVLink, %d tried with our own stores", all->pairs,
+                       "%d pairs, %d by NVLink, %d tested with the kernels' own stores", all->pairs,
                        all->nvlink, all->tried);
 }
 
@@ -127,8 +128,8 @@ void lampar_doctor_links(lampar_diagnosis *diagnosis, lampar_pack *given, lampar
   if (lampar_ranks_create(0, count, 0, &machine->ranks) != LAMPAR_OK ||
       lampar_ranks_set_world(machine->ranks, count) != LAMPAR_OK) {
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "links",
-                         "free the GPUs' memory, then try again", "no context on the GPUs: %s",
-                         lampar_last_error());
+                         "free the GPUs' memory, then try again",
+                         "cannot create contexts on the GPUs: %s", lampar_last_error());
     lampar_ranks_destroy(machine->ranks);
     machine->ranks = NULL;
     return;
@@ -137,18 +138,18 @@ void lampar_doctor_links(lampar_diagnosis *diagnosis, lampar_pack *given, lampar
   totals all = {0};
   const bool is_disabled =
       lampar_variable_is_set(LAMPAR_VARIABLE_DISABLE); /* no group uses kernels */
-  bool told = false;
+  bool is_reported = false;
   for (int a = 0; a < machine->gpu_count; ++a) {
     lampar_pack *pack = NULL;
     machine->works[a] |= 1u << a;
     if (machine->arch[a] == 0) continue;
     if (!is_disabled &&
         choose_pack(given, machine->capability[a], machine->arch[a], &made, &pack) != LAMPAR_OK &&
-        !told) {
+        !is_reported) {
       lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "links",
                            "give a PACK with kernels for two ranks, or make NVRTC available",
-                           "not tried with sums: %s", lampar_last_error());
-      told = true;
+                           "no test sums: %s", lampar_last_error());
+      is_reported = true;
     }
     if (machine->gpu_count == 1 && pack != NULL) look_at_one(diagnosis, machine, pack);
     for (int b = a + 1; b < machine->gpu_count; ++b)

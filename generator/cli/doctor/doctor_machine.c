@@ -4,7 +4,7 @@
 #include "cli/doctor/doctor.h"
 #include "pack/arch.h"
 
-/* What lampar_kernels_arch chooses from a pack that has every arch. */
+/* The arch that lampar_kernels_arch chooses from a pack with every arch. */
 static uint32_t arch_for(uint32_t capability) {
   uint32_t best = 0;
   for (size_t i = 0; lampar_archs[i] != 0; ++i)
@@ -36,8 +36,8 @@ static void look_at_gpu(lampar_diagnosis *diagnosis, const lampar_driver *driver
   lampar_uuid uuid;
   if (read_gpu(driver, gpu, name, &uuid, &machine->capability[gpu]) != LAMPAR_OK) {
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
-                         "see what nvidia-smi says of it; a reset or a reboot may be needed",
-                         "%d: %s", gpu, lampar_last_error());
+                         "check it with nvidia-smi; it may need a reset or a reboot", "%d: %s", gpu,
+                         lampar_last_error());
     return;
   }
   const uint32_t capability = machine->capability[gpu];
@@ -53,17 +53,18 @@ static void look_at_gpu(lampar_diagnosis *diagnosis, const lampar_driver *driver
 
   if (arch == 0)
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
-                         "use GPUs of compute capability 8.0 or later; NCCL serves this one",
-                         "%d: %s, compute capability %u.%u, %s: no kernels are made for it", gpu,
+                         "use GPUs of compute capability 8.0 or later; this one stays on NCCL",
+                         "%d: %s, compute capability %u.%u, %s: lampar has no kernels for it", gpu,
                          name, capability / 10, capability % 10, uuid_text);
   else if (nvrtc != NULL && arch != LAMPAR_ARCH_EMU &&
            lampar_nvrtc_require(nvrtc, arch) != LAMPAR_OK)
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "GPUs",
-                         "a newer NVRTC is needed to build for it here", "%d: %s, takes %s; %s",
-                         gpu, name, lampar_arch_name(arch), lampar_last_error());
+                         "install a newer NVRTC to build kernels for this GPU here",
+                         "%d: %s, runs kernels for %s; %s", gpu, name, lampar_arch_name(arch),
+                         lampar_last_error());
   else
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_OK, "GPUs", NULL,
-                         "%d: %s, compute capability %u.%u, takes kernels for %s; %s", gpu, name,
+                         "%d: %s, compute capability %u.%u, runs kernels for %s; %s", gpu, name,
                          capability / 10, capability % 10, lampar_arch_name(arch), uuid_text);
 }
 
@@ -72,9 +73,8 @@ static const char *driver_advice(void) {
   if (lampar_device_is_emulated(&emulated) != LAMPAR_OK)
     return "set LAMPAR_DEVICE to emu or unset it";
   if (emulated) return "build or install lampar with its emulated device";
-  return "install NVIDIA's driver and see that nvidia-smi lists the GPUs; a container has to be "
-         "started "
-         "with them (docker run --gpus all)";
+  return "install NVIDIA's driver and check that nvidia-smi lists the GPUs; start containers "
+         "with access to them (docker run --gpus all)";
 }
 
 void lampar_doctor_machine(lampar_diagnosis *diagnosis, const lampar_nvrtc *nvrtc,
@@ -95,14 +95,14 @@ void lampar_doctor_machine(lampar_diagnosis *diagnosis, const lampar_nvrtc *nvrt
                        version / 1000, version / 10 % 100, driver.library.path);
   if (count == 0) {
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
-                         "look at CUDA_VISIBLE_DEVICES, and at what nvidia-smi lists",
-                         "the driver shows none");
+                         "check CUDA_VISIBLE_DEVICES and the GPUs that nvidia-smi lists",
+                         "the driver reports no GPU");
     return;
   }
   machine->gpu_count = count < LAMPAR_WORLD_MAX ? count : LAMPAR_WORLD_MAX;
   for (int i = 0; i < machine->gpu_count; ++i) look_at_gpu(diagnosis, &driver, nvrtc, machine, i);
   if (machine->gpu_count == 1)
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",
-                         "make a second GPU visible: look at CUDA_VISIBLE_DEVICES",
-                         "there is one; an all-reduce needs two");
+                         "make a second GPU visible: check CUDA_VISIBLE_DEVICES",
+                         "only one; an all-reduce needs two");
 }

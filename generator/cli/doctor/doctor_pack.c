@@ -6,7 +6,7 @@
 #include "pack/arch.h"
 #include "pack/pack_read.h"
 
-/* The kernels of one arch and world: what becomes of them depends on nothing else. */
+/* The kernels of one arch and world: they all run, or none does. */
 typedef struct set {
   uint32_t arch, world;
   size_t first, count;
@@ -20,7 +20,7 @@ static uint32_t takers(const lampar_machine *machine, lampar_pack *pack, const s
   return mask;
 }
 
-/* The lowest `world` of the GPUs that are all linked to each other; 0: there are not so many. */
+/* The first `world` GPUs that are all linked to each other; 0: there are too few. */
 static uint32_t find_group(const lampar_machine *machine, uint32_t from, uint32_t world) {
   for (uint32_t mask = 1; mask < 1u << machine->gpu_count; ++mask) {
     if ((mask & ~from) != 0 || (uint32_t)__builtin_popcount(mask) != world) continue;
@@ -32,11 +32,11 @@ static uint32_t find_group(const lampar_machine *machine, uint32_t from, uint32_
   return 0;
 }
 
-/* Whether the set would run, and the message why not. */
+/* Whether the set would run; if not, `why` has the reason. */
 static bool would_run(lampar_machine *machine, lampar_pack *pack, const set *s, char *why,
                       size_t size) {
   if (machine->ranks == NULL) {
-    snprintf(why, size, "there is no GPU to run them on");
+    snprintf(why, size, "no GPU");
     return false;
   }
   const uint32_t from = takers(machine, pack, s);
@@ -46,17 +46,18 @@ static bool would_run(lampar_machine *machine, lampar_pack *pack, const set *s, 
     for (int i = 0; i < machine->gpu_count; ++i)
       same = same || lampar_arch_runs(s->arch, machine->capability[i]);
     snprintf(why, size,
-             same ? "the pack has others that fit the GPUs here better" : "no GPU here is for %s",
+             same ? "the pack has kernels that fit the GPUs of this machine better"
+                  : "this machine has no GPU for %s",
              lampar_arch_name(s->arch));
     return false;
   }
   if ((uint32_t)here < s->world) {
-    snprintf(why, size, "%u GPUs are needed, %d %s here", s->world, here, here == 1 ? "is" : "are");
+    snprintf(why, size, "they need %u GPUs, this machine has %d", s->world, here);
     return false;
   }
   const uint32_t mask = find_group(machine, from, s->world);
   if (mask == 0) {
-    snprintf(why, size, "no %u GPUs here are all linked to each other", s->world);
+    snprintf(why, size, "this machine has no %u GPUs that are all linked to each other", s->world);
     return false;
   }
   if (lampar_doctor_try_group(machine, mask, pack) == LAMPAR_OK) return true;
@@ -96,8 +97,7 @@ bool lampar_doctor_pack(lampar_diagnosis *diagnosis, lampar_pack *pack, lampar_m
   if (running == 0)
     lampar_diagnosis_add(
         diagnosis, LAMPAR_FINDING_PROBLEM, "kernels",
-        "build a pack whose arch and world are those of this machine, and mend what is "
-        "said above",
-        "none of the %zu of %s would run here", count, lampar_pack_name(pack));
+        "build a pack for the arch and world of this machine, and fix the problems above",
+        "none of the %zu kernels of pack %s would run here", count, lampar_pack_name(pack));
   return running > 0;
 }

@@ -17,7 +17,7 @@ static bool is_known(const char *name, size_t length) {
   return false;
 }
 
-/* A misspelt variable changes nothing, and nobody would say so. */
+/* The library ignores unknown variables, so a misspelt one would go unnoticed. */
 static void look_for_misspelt(lampar_diagnosis *diagnosis) {
   const char *names[LAMPAR_VARIABLE_COUNT];
   for (int i = 0; i < LAMPAR_VARIABLE_COUNT; ++i)
@@ -31,8 +31,8 @@ static void look_for_misspelt(lampar_diagnosis *diagnosis) {
     name[kept] = '\0';
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_NOTE, "environment",
                          "`lampar env` lists the variables; unset it",
-                         "%s is set, and means nothing; the nearest known is %s", name,
-                         lampar_nearest(name, names, LAMPAR_VARIABLE_COUNT));
+                         "%s is set, but lampar has no such variable; the nearest known is %s",
+                         name, lampar_nearest(name, names, LAMPAR_VARIABLE_COUNT));
   }
 }
 

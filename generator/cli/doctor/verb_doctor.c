@@ -24,7 +24,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
   case OPTION_JSON: given->json = true; return 0;
   case ARGP_KEY_ARG:
-    if (state->arg_num > 0) argp_error(state, "one PACK at a time");
+    if (state->arg_num > 0) argp_error(state, "expected one PACK");
     given->pack = value;
     return 0;
   default: return ARGP_ERR_UNKNOWN;
@@ -65,14 +65,16 @@ static lampar_status print_json(lampar_diagnosis *diagnosis) {
 
 lampar_status lampar_verb_doctor(int argc, char **argv, bool *passed) {
   arguments given = {0};
-  const struct argp argp = {options,
-                            parse,
-                            "[PACK]",
-                            "Says why kernels would or would not run here: libraries, GPUs, links, "
-                            "settings, and the kernels of PACK. Exit status 1 when none would.",
-                            NULL,
-                            NULL,
-                            NULL};
+  const struct argp argp = {
+      options,
+      parse,
+      "[PACK]",
+      "Reports why kernels would or would not run on this machine: libraries, "
+      "GPUs, links, settings, and the kernels of PACK. Exit status 1: none "
+      "would run.",
+      NULL,
+      NULL,
+      NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &given);
 
   lampar_pack *pack = NULL;

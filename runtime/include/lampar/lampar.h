@@ -28,18 +28,20 @@ extern "C" {
 struct CUstream_st; /* CUstream, cudaStream_t */
 struct ncclComm;    /* ncclComm_t */
 
-/* Values are fixed for ever; new ones are appended. */
+/* Values are stable within a minor version; new ones are appended. */
 typedef enum lampar_status {
   LAMPAR_OK = 0,
-  LAMPAR_ERROR_ARGUMENT = 1,  /* the caller's mistake: a value, a size, an order of calls */
-  LAMPAR_ERROR_SYSTEM = 2,    /* memory, files, threads */
-  LAMPAR_ERROR_PACK = 3,      /* a pack that is damaged or is not a pack */
-  LAMPAR_ERROR_VERSION = 4,   /* a pack of a format that this library does not read */
-  LAMPAR_ERROR_DRIVER = 5,    /* no CUDA driver, or it returned an error */
-  LAMPAR_ERROR_NCCL = 6,      /* no NCCL, or it returned an error */
-  LAMPAR_ERROR_NO_KERNEL = 7, /* strict, or no NCCL to fall back to: a call that no kernel takes */
-  LAMPAR_ERROR_CAPTURE = 8,   /* not allowed while a stream is being captured */
-  LAMPAR_ERROR_TIMEOUT = 9,   /* a rank did not arrive within the group's bound */
+  LAMPAR_ERROR_ARGUMENT = 1,   /* the caller's mistake: a value, a size, an order of calls */
+  LAMPAR_ERROR_SYSTEM = 2,     /* memory, files, threads */
+  LAMPAR_ERROR_PACK = 3,       /* a pack that is damaged or is not a pack */
+  LAMPAR_ERROR_VERSION = 4,    /* a pack of a format that this library does not read */
+  LAMPAR_ERROR_DRIVER = 5,     /* no CUDA driver, or it returned an error */
+  LAMPAR_ERROR_NCCL = 6,       /* no NCCL, or it returned an error */
+  LAMPAR_ERROR_NO_KERNEL = 7,  /* strict, or no NCCL to fall back to: a call that no kernel takes */
+  LAMPAR_ERROR_CAPTURE = 8,    /* not allowed while a stream is being captured */
+  LAMPAR_ERROR_TIMEOUT = 9,    /* a rank did not arrive in time */
+  LAMPAR_ERROR_CANCELLED = 10, /* the caller's own function asked to stop */
+  LAMPAR_ERROR_MISMATCH = 11,  /* a result differs from the one that was computed on the host */
 } lampar_status;
 
 /* Element types, with NCCL's names. Kernels exist for the first three; all others go to NCCL. */
@@ -93,27 +95,24 @@ typedef enum lampar_path {
 /* Why a call, or a whole group, goes to NCCL. A closed list; lampar_reason_string gives a message.
  */
 typedef enum lampar_reason {
-  LAMPAR_REASON_NONE = 0,                 /* it does not: a kernel takes it */
-  LAMPAR_REASON_DISABLED = 1,             /* LAMPAR_DISABLE is set on some rank */
-  LAMPAR_REASON_NOT_ENABLED = 2,          /* the group's config did not opt in */
-  LAMPAR_REASON_EXPERT_PARALLELISM = 3,   /* the group contains expert parallelism */
-  LAMPAR_REASON_RANKS_DISAGREE = 4,       /* packs, options or versions differ between ranks */
-  LAMPAR_REASON_SEVERAL_NODES = 5,        /* the ranks are on more than one host */
-  LAMPAR_REASON_NO_PEER_ACCESS = 6,       /* some pair of GPUs cannot reach each other's memory */
-  LAMPAR_REASON_NO_NVLINK = 7,            /* the pack asks for NVLink and some pair has none */
-  LAMPAR_REASON_SELF_TEST = 8,            /* the kernels gave a wrong sum, or none, at set-up */
-  LAMPAR_REASON_ARCH = 9,                 /* no pack has kernels for this GPU */
-  LAMPAR_REASON_WORLD = 10,               /* no pack has kernels for this many ranks */
-  LAMPAR_REASON_DTYPE = 11,               /* no kernel for the element type */
-  LAMPAR_REASON_OP = 12,                  /* no kernel for the reduction */
-  LAMPAR_REASON_EPILOGUE = 13,            /* no kernel for the epilogue */
-  LAMPAR_REASON_HIDDEN = 14,              /* no kernel for the row length, and no flat one either */
-  LAMPAR_REASON_LAYOUT = 15,              /* tensor rank or stride */
-  LAMPAR_REASON_ROWS = 16,                /* more rows than the pack's kernels take */
-  LAMPAR_REASON_BYTES = 17,               /* more bytes than the workspace holds */
-  LAMPAR_REASON_CROSSOVER = 18,           /* from here on NCCL was measured to be faster */
-  LAMPAR_REASON_CAPTURE_TWO_STREAMS = 19, /* two streams of one capture use one lane */
-  LAMPAR_REASON_SETUP_FAILED = 20,        /* set-up failed on some rank; the report says which */
+  LAMPAR_REASON_NONE = 0,               /* it does not: a kernel takes it */
+  LAMPAR_REASON_DISABLED = 1,           /* LAMPAR_DISABLE is set on some rank */
+  LAMPAR_REASON_NOT_ENABLED = 2,        /* the group's config did not opt in */
+  LAMPAR_REASON_EXPERT_PARALLELISM = 3, /* the group contains expert parallelism */
+  LAMPAR_REASON_RANKS_DISAGREE = 4,     /* packs, options or versions differ between ranks */
+  LAMPAR_REASON_SEVERAL_NODES = 5,      /* the ranks are on more than one host */
+  LAMPAR_REASON_NO_PEER_ACCESS = 6,     /* some pair of GPUs cannot reach each other's memory */
+  LAMPAR_REASON_NO_NVLINK = 7,          /* the pack asks for NVLink and some pair has none */
+  LAMPAR_REASON_SELF_TEST = 8,          /* the kernels gave a wrong sum, or none, at set-up */
+  LAMPAR_REASON_ARCH = 9,               /* no pack has kernels for this GPU */
+  LAMPAR_REASON_WORLD = 10,             /* no pack has kernels for this many ranks */
+  LAMPAR_REASON_DTYPE = 11,             /* no kernel for the element type */
+  LAMPAR_REASON_OP = 12,                /* no kernel for the reduction */
+  LAMPAR_REASON_EPILOGUE = 13,          /* no kernel for the epilogue */
+  LAMPAR_REASON_HIDDEN = 14,            /* no kernel for the row length, and no flat one either */
+  LAMPAR_REASON_ROWS = 15,              /* more rows than the pack's kernels take */
+  LAMPAR_REASON_BYTES = 16,             /* more bytes than the workspace holds */
+  LAMPAR_REASON_SETUP_FAILED = 17,      /* set-up failed on some rank; the report names it */
 } lampar_reason;
 
 /* Constant text; never NULL, also for values that are not of the enum. Any thread. */
@@ -197,23 +196,30 @@ LAMPAR_API const char *lampar_pack_digest(const lampar_pack *pack);
 
 /* ---- groups ------------------------------------------------------------------------------ */
 
-/* How the ranks of a group exchange a few hundred bytes while it is set up. Left empty, it goes
- * over the NCCL communicator. Engines that have another way (a CPU group), and programs with
- * several ranks on one GPU, which NCCL does not take, give their own. */
+/* How the ranks of a group exchange a few hundred bytes while it is set up. By default over the
+ * NCCL communicator; engines with another way (a CPU group) and programs with several ranks on one
+ * GPU, which NCCL does not support, provide their own. Start from LAMPAR_EXCHANGE_INIT. */
 typedef struct lampar_exchange {
-  int rank;  /* 0 .. world-1 */
-  int world; /* ranks */
+  size_t size; /* sizeof(lampar_exchange) of the caller */
+  int rank;    /* 0 .. world-1 */
+  int world;   /* ranks */
   /* Collective: gives every rank the `bytes` of all ranks, in rank order. Returns 0 for success. */
   int (*all_gather)(void *user, const void *mine, void *all, size_t bytes);
   void *user;
 } lampar_exchange;
+
+#define LAMPAR_EXCHANGE_INIT                                                                       \
+  { sizeof(lampar_exchange), 0, 0, NULL, NULL }
 
 /* An exchange between threads of this process, one thread a rank. A rank that does not arrive
  * within `timeout_ms` makes the others' all_gather fail. Errors: ARGUMENT, SYSTEM. */
 typedef struct lampar_local_exchange lampar_local_exchange;
 LAMPAR_API lampar_status lampar_local_exchange_create(int world, uint32_t timeout_ms,
                                                       lampar_local_exchange **local);
-LAMPAR_API lampar_exchange lampar_local_exchange_rank(lampar_local_exchange *local, int rank);
+
+/* That of one rank, owned by `local`; NULL for a rank outside 0 .. world-1. */
+LAMPAR_API const lampar_exchange *lampar_local_exchange_rank(lampar_local_exchange *local,
+                                                             int rank);
 LAMPAR_API void lampar_local_exchange_destroy(lampar_local_exchange *local);
 
 typedef enum lampar_role {
@@ -231,12 +237,12 @@ typedef enum lampar_log_level {
 
 typedef void (*lampar_log_function)(void *user, lampar_log_level level, const char *line);
 
-/* Start from LAMPAR_GROUP_CONFIG_INIT. Everything but log and exchange must be equal on all ranks.
- */
+/* Start from LAMPAR_GROUP_CONFIG_INIT. Everything but log, exchange and setup_timeout_ms must be
+ * equal on all ranks. */
 typedef struct lampar_group_config {
   size_t size;                     /* sizeof(lampar_group_config) of the caller */
   int enable;                      /* opt in: 0 (the default) leaves every call to NCCL */
-  lampar_role role;                /* used in reports and statistics */
+  lampar_role role;                /* each role has a group of its own, for its statistics */
   int contains_expert_parallelism; /* 1: every call goes to NCCL */
   uint32_t max_rows;               /* most rows that calls will have; 0: what the packs take */
   uint64_t workspace_limit;        /* bytes of device memory of each rank; 0: what the packs need */
@@ -246,16 +252,16 @@ typedef struct lampar_group_config {
                               Every kernel on the stream that is launched that way must wait
                               (griddepcontrol.wait) before it reads what earlier ones wrote. */
   uint32_t watchdog_ms;    /* bound of a wait for other ranks; 0: the pack's. May only shorten it */
-  lampar_exchange exchange; /* empty: over the communicator */
-  lampar_log_function log;  /* NULL: standard error, as LAMPAR_DEBUG says */
+  uint32_t setup_timeout_ms; /* over the communicator, bound of each wait for other ranks while the
+                                group is created or destroyed; 0: two minutes */
+  const lampar_exchange *exchange; /* copied; its user data must outlive the group. NULL: over the
+                                      communicator */
+  lampar_log_function log;         /* NULL: standard error, as LAMPAR_DEBUG says */
   void *log_user;
 } lampar_group_config;
 
 #define LAMPAR_GROUP_CONFIG_INIT                                                                   \
-  {                                                                                                \
-    sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, {0, 0, NULL, NULL},    \
-        NULL, NULL                                                                                 \
-  }
+  { sizeof(lampar_group_config), 0, LAMPAR_ROLE_DENSE, 0, 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL }
 
 /* One rank of a set of ranks that reduce together. */
 typedef struct lampar_group lampar_group;
@@ -264,7 +270,11 @@ typedef struct lampar_group lampar_group;
  * caller's NCCL communicator (it stays the caller's; it must outlive the group), or NULL with
  * config->exchange set, in which case there is nothing to fall back to. Succeeds also when the
  * kernels cannot be used: then all calls of all ranks go to NCCL, and lampar_group_report says why.
- * A second creation for the same ranks with an equal config gives the same group again, counted.
+ * A second creation for the same ranks, with the same role and an equal config, returns the same
+ * group and counts the reference; with another role it makes another group, with its own workspace;
+ * with another config it fails. A rank that cannot go on fails the creation on all ranks, with its
+ * message. Over the communicator a rank cannot send its message when it has no driver, no pinned
+ * host memory or a device in a sticky error; the others then return TIMEOUT after setup_timeout_ms.
  * Packs stay the caller's and must outlive the group. Collective, blocking; one thread a rank. Must
  * come before graph capture: it synchronises, allocates and loads every kernel.
  * Errors: ARGUMENT, SYSTEM, DRIVER, NCCL, CAPTURE (some stream of this thread is being captured).
@@ -278,8 +288,9 @@ LAMPAR_API lampar_status lampar_group_create(lampar_group **group, struct ncclCo
  * Errors: DRIVER (reported, everything is freed all the same). */
 LAMPAR_API lampar_status lampar_group_destroy(lampar_group *group);
 
-/* An operand of a call's epilogue. All that the epilogue declares must be given, in any order, each
- * with the dtype that it declares: an operand is never reinterpreted. */
+/* An operand of a call's epilogue, an element of an array whose stride is call.operand_size. All
+ * that the epilogue declares must be given, in any order, each with the dtype that it declares: an
+ * operand is never reinterpreted. */
 typedef struct lampar_operand {
   const char *name;
   void *data;      /* device memory, aligned to its element; NULL for one per call */
@@ -306,12 +317,13 @@ typedef struct lampar_call {
   const char *epilogue;           /* as a pack names it; NULL or "": none */
   const lampar_operand *operands; /* of the epilogue */
   uint32_t operand_count;
+  size_t operand_size; /* sizeof(lampar_operand) of the caller: the stride of `operands` */
 } lampar_call;
 
 #define LAMPAR_CALL_INIT                                                                           \
   {                                                                                                \
     sizeof(lampar_call), NULL, NULL, 1, 0, 0, 0, LAMPAR_BF16, LAMPAR_SUM, 0,                       \
-        LAMPAR_ROUNDING_UNFUSED, NULL, NULL, 0                                                     \
+        LAMPAR_ROUNDING_UNFUSED, NULL, NULL, 0, sizeof(lampar_operand)                             \
   }
 
 /* Enqueues output = sum over ranks of input, rounded once from an fp32 sum in rank order. Returns

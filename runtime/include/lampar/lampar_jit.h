@@ -50,8 +50,8 @@ typedef struct lampar_jit_options {
   void *progress_user;
   /* The ranks that build together, if any: every kernel is compiled on one of them and given to
    * the others. At most one of the two. */
-  lampar_exchange exchange;
-  struct ncclComm *comm;   /* the same over NCCL, on the thread's current CUDA context */
+  const lampar_exchange *exchange; /* needed during the call only */
+  struct ncclComm *comm;           /* the same over NCCL, on the thread's current CUDA context */
   lampar_log_function log; /* NULL: standard error, as LAMPAR_DEBUG says. One call at a time, on
                               any thread */
   void *log_user;
@@ -60,8 +60,8 @@ typedef struct lampar_jit_options {
 
 #define LAMPAR_JIT_OPTIONS_INIT                                                                    \
   {                                                                                                \
-    sizeof(lampar_jit_options), 0, 0, NULL, 0, NULL, NULL, NULL, NULL, {0, 0, NULL, NULL}, NULL,   \
-        NULL, NULL, NULL                                                                           \
+    sizeof(lampar_jit_options), 0, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
+        NULL                                                                                       \
   }
 
 /* Makes the kernels that the spec file `spec` has for `arch` ("sm_90"), or for the device of the
@@ -74,7 +74,7 @@ typedef struct lampar_jit_options {
  * Without NVRTC, or with LAMPAR_DISABLE_JIT, it takes from the cache what any build of NVRTC made.
  *
  * Errors: ARGUMENT (the spec, with file and line; arch, options, templates; ranks that disagree),
- * SYSTEM (memory, a missing NVRTC, a rank that did not arrive; stopped by `progress`),
+ * SYSTEM (memory, a missing NVRTC, a rank that did not arrive), CANCELLED (stopped by `progress`),
  * NO_KERNEL (LAMPAR_DISABLE_JIT, and a kernel is in no folder: names it), DRIVER, NCCL, TIMEOUT. */
 LAMPAR_API lampar_status lampar_jit_build(const char *spec, const char *arch,
                                           const lampar_jit_options *options, lampar_pack **pack);

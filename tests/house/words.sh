@@ -1,0 +1,37 @@
+#!/bin/sh
+# The tree uses the words of CONTRIBUTING.md: none of those that words.txt lists. Usage: words.sh SOURCE
+set -eu
+cd "$1"
+table=tests/house/words.txt
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# What git tracks or would track; without git, all that is no build output.
+{ git ls-files --cached --others --exclude-standard 2>/dev/null ||
+  find . -name .git -prune -o -name build -prune -o -name out -prune -o -type f -print | sed 's#^\./##'; } |
+  grep -vxF -e LICENSE -e CHANGELOG.md -e "$table" | grep -v '^tests/fuzz/corpus/' |
+  while read -r file; do [ ! -f "$file" ] || echo "$file"; done >"$scratch/files"
+[ "$(wc -l <"$scratch/files")" -gt 100 ] || { echo "words.sh: $1 is not the source tree" >&2; exit 1; }
+
+trim() { sed 's/^ *//;s/ *$//'; }
+
+grep -v -e '^#' -e '^$' "$table" >"$scratch/rows"
+while read -r row; do
+  # The pattern has bars of its own: the table's have a blank on both sides.
+  paths=$(printf '%s\n' "$row" | sed 's/ | .*//' | trim)
+  pattern=$(printf '%s\n' "$row" | sed 's/^[^|]*| //;s/ | [^|]*$//' | trim)
+  instead=$(printf '%s\n' "$row" | sed 's/.* | //' | trim)
+  for path in $paths; do
+    case $path in
+    .) cat "$scratch/files" ;;
+    *) grep -e "^$path/" -e "^$path\$" "$scratch/files" || true ;;
+    esac
+  done | sort -u >"$scratch/searched"
+  {
+    xargs -r grep -IHnE -e "$pattern" <"$scratch/searched" || true
+    grep -E -e "$pattern" "$scratch/searched" | sed 's/$/: its name/' || true
+  } | sed "s#\$#    [say: $instead]#" >>"$scratch/found"
+done <"$scratch/rows"
+
+sort -u "$scratch/found" >&2
+[ ! -s "$scratch/found" ] || { echo "$(wc -l <"$scratch/found") lines have words that words.txt lists" >&2; exit 1; }
