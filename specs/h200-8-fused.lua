@@ -1,4 +1,4 @@
--- The same server, with what a decode step does behind each all-reduce.
+-- The same server, with the residual add, norm and quantisation that follow each all-reduce of a decode step.
 return spec {
   name     = "h200-8-fused",
   arch     = { "sm_90" },

@@ -1,4 +1,4 @@
--- A server with eight H200s, for the models that are usually served on one: plain all-reduces.
+-- A server with eight H200 GPUs and the models that are usually served on it: plain all-reduces.
 return spec {
   name     = "h200-8",
   arch     = { "sm_90" },

@@ -1,5 +1,5 @@
-/* FOLDER/v1/ab/KEY-BUILD is an entry, both digests in hexadecimal, ab the first two digits;
- * NUMBER.tmp beside it an entry on its way; v1/claims/KEY-BUILD a claim. */
+/* FOLDER/v1/ab/KEY-BUILD is an entry, both digests in hexadecimal, ab the first two digits; a file
+ * NUMBER.tmp in the same folder is an entry that is being written. */
 #include "cache/cache.h"
 
 #include <dirent.h>
@@ -9,19 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cache/cache_place.h"
-#include "cache/file_write.h"
+#include "spec/file_bytes.h"
 
-enum {
-  NAME_BYTES = 160,
-  ENTRY_NAME_LENGTH = 2 * (LAMPAR_DIGEST_HEX - 1) + 1,
-  CLAIM_SECONDS = 3, /* many times what a kernel takes */
-};
+enum { NAME_BYTES = 160, ENTRY_NAME_LENGTH = 2 * (LAMPAR_DIGEST_HEX - 1) + 1 };
 
 typedef struct folder {
   char *path;
@@ -114,18 +110,13 @@ static size_t name_folder(const lampar_cache_key *key, char name[NAME_BYTES]) {
   return (size_t)snprintf(name, NAME_BYTES, "v%d/%02x/", LAMPAR_CACHE_FORMAT, key->digest[0]);
 }
 
-/* Behind the `used` characters of its folder. */
-static void add_name(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
-                     size_t used, char name[NAME_BYTES]) {
+static void name_entry(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
+                       char name[NAME_BYTES]) {
   char key_hex[LAMPAR_DIGEST_HEX], build_hex[LAMPAR_DIGEST_HEX];
+  const size_t used = name_folder(key, name);
   lampar_digest_hex(key->digest, key_hex);
   lampar_digest_hex(build, build_hex);
   snprintf(name + used, NAME_BYTES - used, "%s-%s", key_hex, build_hex);
-}
-
-static void name_entry(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
-                       char name[NAME_BYTES]) {
-  add_name(key, build, name_folder(key, name), name);
 }
 
 /* The entry of whatever build, the greatest name of several, so that the choice is always the same.
@@ -160,14 +151,11 @@ static const char *read_bytes(int file, char **bytes, size_t *size) {
   *size = (size_t)facts.st_size;
   *bytes = malloc(*size + 1);
   if (*bytes == NULL) return "finds no memory";
-  for (size_t have = 0; have < *size;) {
-    const ssize_t got = read(file, *bytes + have, *size - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return "cannot be read";
-    if (got == 0) return "is truncated";
-    have += (size_t)got;
+  switch (lampar_file_bytes_read(file, *bytes, *size)) {
+  case 0: return NULL;
+  case ENODATA: return "is truncated";
+  default: return "cannot be read";
   }
-  return NULL;
 }
 
 static bool find_in(const lampar_cache *cache, const folder *from, const lampar_cache_key *key,
@@ -238,7 +226,7 @@ static int write_entry(const folder *to, const lampar_cache_key *key, const char
   int file;
   int cause = create(to, temporary, &file);
   if (cause != 0) return cause;
-  cause = lampar_file_write(file, entry, size);
+  cause = lampar_file_bytes_write(file, entry, size);
   if (close(file) != 0 && cause == 0) cause = errno;
   if (cause == 0 && renameat(to->file, temporary, to->file, name) != 0) cause = errno;
   if (cause != 0) unlinkat(to->file, temporary, 0);
@@ -259,60 +247,13 @@ void lampar_cache_store(lampar_cache *cache, const lampar_cache_key *key,
   if (cause != 0) warn_unwritable(cache, name, cause);
 }
 
-/* ---- claims ---- */
+/* ---- the lock ---- */
 
-static void name_claim(const lampar_cache_key *key, const uint8_t build[LAMPAR_DIGEST_BYTES],
-                       char name[NAME_BYTES]) {
-  add_name(key, build, (size_t)snprintf(name, NAME_BYTES, "v%d/claims/", LAMPAR_CACHE_FORMAT),
-           name);
-}
-
-static bool is_fresh(int file, const char *name) {
-  struct stat facts;
-  struct timespec now;
-  if (fstatat(file, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  clock_gettime(CLOCK_REALTIME, &now);
-  const long age = (long)(now.tv_sec - facts.st_mtim.tv_sec);
-  return age <= CLAIM_SECONDS && age >= -CLAIM_SECONDS;
-}
-
-bool lampar_cache_claim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build) {
+bool lampar_cache_lock(lampar_cache *cache) {
   const folder *const to = written(cache);
-  if (to == NULL) return true;
-  char name[NAME_BYTES];
-  int file;
-  name_claim(key, build, name);
-  const int cause = create(to, name, &file);
-  if (cause == 0) close(file);
-  if (cause != EEXIST) return true;
-  if (is_fresh(to->file, name)) return false;
-  /* Renewed, so that not all that wait take it over at once. */
-  utimensat(to->file, name, NULL, AT_SYMLINK_NOFOLLOW);
-  return true;
+  return to == NULL || flock(to->file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-void lampar_cache_unclaim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build) {
-  const folder *const to = written(cache);
-  if (to == NULL) return;
-  char name[NAME_BYTES];
-  name_claim(key, build, name);
-  unlinkat(to->file, name, 0);
-}
-
-size_t lampar_cache_claims(lampar_cache *cache) {
-  const folder *const to = written(cache);
-  if (to == NULL) return 0;
-  char name[NAME_BYTES];
-  snprintf(name, sizeof name, "v%d/claims", LAMPAR_CACHE_FORMAT);
-  const int file = openat(to->file, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *const list = file >= 0 ? fdopendir(file) : NULL;
-  if (list == NULL) {
-    if (file >= 0) close(file);
-    return 0;
-  }
-  size_t count = 0;
-  for (const struct dirent *entry; (entry = readdir(list)) != NULL;)
-    count += entry->d_name[0] != '.' && is_fresh(file, entry->d_name);
-  closedir(list);
-  return count;
+void lampar_cache_unlock(lampar_cache *cache) {
+  if (cache->is_writable) flock(cache->folders[cache->count - 1].file, LOCK_UN);
 }

@@ -35,13 +35,11 @@ bool lampar_cache_find_again(lampar_cache *cache, const lampar_cache_key *key, c
 void lampar_cache_store(lampar_cache *cache, const lampar_cache_key *key,
                         const lampar_cache_code *code);
 
-/* A hint, so that processes that start together share the work: true when this process is the first
- * to say that it is going to compile the kernel, or when there is no way to tell. Nothing relies on
- * it, and a claim that is a few seconds old is taken over: its process has died, or is slow. */
-bool lampar_cache_claim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build);
-void lampar_cache_unclaim(lampar_cache *cache, const lampar_cache_key *key, const uint8_t *build);
-
-/* Claims that are not old, of all processes: how many kernels are being compiled. */
-size_t lampar_cache_claims(lampar_cache *cache);
+/* A hint, so that processes that start together do not all compile the same kernels: true when this
+ * cache is the only one that holds the folder's lock, or when there is no way to tell (no folder to
+ * write, a file system without locks). Nothing relies on it. The lock ends with unlock, with close
+ * and with the process, however that ends. */
+bool lampar_cache_lock(lampar_cache *cache);
+void lampar_cache_unlock(lampar_cache *cache);
 
 #endif

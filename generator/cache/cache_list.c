@@ -18,8 +18,7 @@ enum { DEPTH = 3 }; /* FOLDER/v1/ab/FILE */
 static bool is_ours(const FTSENT *entry) {
   const char *const version = entry->fts_parent->fts_parent->fts_name;
   return version[0] == 'v' && strspn(version + 1, "0123456789") == strlen(version + 1) &&
-         (strlen(entry->fts_parent->fts_name) == 2 ||
-          strcmp(entry->fts_parent->fts_name, "claims") == 0);
+         strlen(entry->fts_parent->fts_name) == 2;
 }
 
 static lampar_status add(lampar_cache_list *list, const char *path, size_t size) {

@@ -9,7 +9,7 @@
 
 typedef struct lampar_cache_file {
   char *path;
-  char *kernel; /* NULL: it says of no kernel of this format: another format, a claim, a leftover */
+  char *kernel; /* NULL: it says of no kernel of this format: another format, or a leftover */
   size_t size;  /* bytes */
 } lampar_cache_file;
 

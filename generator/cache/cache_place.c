@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "spec/folders.h"
 
 /* False when the path is too long to be used. */
 static bool try_folder(lampar_cache_place *place, const char *source, const char *folder,
@@ -51,25 +52,13 @@ const char *lampar_cache_check_trust(const struct stat *facts) {
   return NULL;
 }
 
-static lampar_status make_folders(const char *path) {
-  char part[PATH_MAX];
-  snprintf(part, sizeof part, "%s", path);
-  for (char *end = part + 1;; ++end) {
-    if (*end != '/' && *end != '\0') continue;
-    const char separator = *end;
-    *end = '\0';
-    if (mkdir(part, 0700) != 0 && errno != EEXIST)
-      return lampar_fail(LAMPAR_ERROR_SYSTEM, "folder %s cannot be made: %s", part,
-                         strerror(errno));
-    if (separator == '\0') return LAMPAR_OK;
-    *end = separator;
-  }
-}
-
 lampar_status lampar_cache_place_open(const char *path, bool create, int *folder) {
   *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (*folder < 0 && errno == ENOENT && create && path[0] != '\0' && strlen(path) < PATH_MAX) {
-    LAMPAR_TRY(make_folders(path));
+  if (*folder < 0 && errno == ENOENT && create) {
+    const int cause = lampar_folders_make(path, 0700);
+    if (cause != 0)
+      return lampar_fail(LAMPAR_ERROR_SYSTEM, "folder %s cannot be created: %s", path,
+                         strerror(cause));
     *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   }
   if (*folder < 0)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +13,22 @@
 extern char **environ;
 
 /* In order of preference; a name without a folder is looked up in PATH. */
-static char *const commands[][2] = {
+static const char *const commands[][2] = {
     {"nvdisasm", "-c"},
     {"cuobjdump", "-sass"},
     {"/usr/local/cuda/bin/nvdisasm", "-c"},
     {"/usr/local/cuda/bin/cuobjdump", "-sass"},
 };
 
+/* posix_spawn does not change its arguments, although it does not say so. */
+static char *unconst(const char *text) {
+  return (char *)(uintptr_t)text;
+}
+
 static lampar_status run(char *file) {
   fflush(stdout);
   for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
-    char *arguments[] = {commands[i][0], commands[i][1], file, NULL};
+    char *arguments[] = {unconst(commands[i][0]), unconst(commands[i][1]), file, NULL};
     pid_t child;
     int ended;
     if (posix_spawnp(&child, commands[i][0], NULL, NULL, arguments, environ) != 0) continue;

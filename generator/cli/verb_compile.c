@@ -16,7 +16,7 @@ typedef struct arguments {
   lampar_nvrtc_options compiler;
 } arguments;
 
-enum { OPTION_ARCH = 256, OPTION_LINEINFO, SOURCE_BYTES_MAX = 16 << 20 };
+enum { OPTION_ARCH = 256, OPTION_LINEINFO };
 
 static const struct argp_option options[] = {
     {"arch", OPTION_ARCH, "ARCH", 0, "Compile for ARCH, such as sm_90", 0},
@@ -90,7 +90,7 @@ lampar_status lampar_verb_compile(int argc, char **argv, bool *passed) {
                        given.arch);
   char *source = NULL;
   size_t size;
-  lampar_status status = lampar_file_read(given.source, SOURCE_BYTES_MAX, &source, &size);
+  lampar_status status = lampar_file_read(given.source, LAMPAR_SOURCE_BYTES_MAX, &source, &size);
   if (status == LAMPAR_OK) status = compile(&given, arch, source);
   free(source);
   return status;

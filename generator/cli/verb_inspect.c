@@ -19,7 +19,7 @@ typedef struct arguments {
   bool json, source, sass;
 } arguments;
 
-enum { OPTION_JSON = 256, OPTION_SOURCE, OPTION_SASS, SOURCE_BYTES_MAX = 16 << 20 };
+enum { OPTION_JSON = 256, OPTION_SOURCE, OPTION_SASS };
 
 static const struct argp_option options[] = {
     {"json", OPTION_JSON, NULL, 0, "Print as JSON", 0},
@@ -56,7 +56,10 @@ static lampar_status read_infos(const lampar_pack *pack, lampar_kernel_info **in
   *infos = calloc(count + 1, sizeof **infos);
   if (*infos == NULL)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %zu kernels", count);
-  for (size_t i = 0; i < count; ++i) LAMPAR_TRY(lampar_pack_info(pack, i, &(*infos)[i]));
+  for (size_t i = 0; i < count; ++i) {
+    (*infos)[i].size = sizeof **infos;
+    LAMPAR_TRY(lampar_pack_info(pack, i, &(*infos)[i]));
+  }
   return LAMPAR_OK;
 }
 
@@ -107,17 +110,14 @@ static void print_table(const lampar_kernel_info *infos, size_t count) {
   }
 }
 
-static lampar_status print_json(const lampar_pack *pack, const lampar_kernel_info *infos,
-                                size_t count) {
+static lampar_status print_json(const lampar_pack *pack, size_t first, size_t count) {
   cJSON *const root = cJSON_CreateObject();
-  cJSON_AddNumberToObject(root, "schema_version", 1);
-  cJSON_AddStringToObject(root, "name", lampar_pack_name(pack));
-  cJSON_AddStringToObject(root, "digest", lampar_pack_digest(pack));
-  cJSON *const kernels = cJSON_AddArrayToObject(root, "kernels");
-  for (size_t i = 0; i < count; ++i)
-    cJSON_AddItemToArray(kernels, lampar_manifest_kernel(&infos[i]));
+  const bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", 1) &&
+                    cJSON_AddStringToObject(root, "name", lampar_pack_name(pack)) &&
+                    cJSON_AddStringToObject(root, "digest", lampar_pack_digest(pack)) &&
+                    lampar_manifest_kernels(root, pack, first, count);
   char *text;
-  LAMPAR_TRY(lampar_json_text(root, &text));
+  LAMPAR_TRY(lampar_json_text(root, good, &text));
   fputs(text, stdout);
   free(text);
   return LAMPAR_OK;
@@ -131,7 +131,7 @@ static lampar_status print_source(const arguments *given) {
   char *text = NULL;
   size_t size;
   if (length < 0 || (size_t)length >= sizeof path ||
-      lampar_file_read(path, SOURCE_BYTES_MAX, &text, &size) != LAMPAR_OK)
+      lampar_file_read(path, LAMPAR_SOURCE_BYTES_MAX, &text, &size) != LAMPAR_OK)
     return lampar_fail(
         LAMPAR_ERROR_ARGUMENT,
         "%s: the source of %s is not next to it, as %s; a pack does not hold sources: "
@@ -151,7 +151,7 @@ static lampar_status show(const arguments *given, const lampar_pack *pack) {
     if (given->source) status = print_source(given);
     else if (given->sass)
       status = lampar_disassembly_print(infos[first].code, infos[first].code_size);
-    else if (given->json) status = print_json(pack, infos + first, count);
+    else if (given->json) status = print_json(pack, first, count);
     else print_table(infos + first, count);
   }
   free(infos);

@@ -12,13 +12,7 @@ typedef struct arguments {
   const char *plan, *cubins, *compiler, *output, *manifest;
 } arguments;
 
-enum {
-  OPTION_CUBINS = 256,
-  OPTION_COMPILER,
-  OPTION_MANIFEST,
-  CUBIN_BYTES_MAX = 64 << 20,
-  COMPILER_BYTES_MAX = 1 << 20,
-};
+enum { OPTION_CUBINS = 256, OPTION_COMPILER, OPTION_MANIFEST };
 
 static const struct argp_option options[] = {
     {"cubins", OPTION_CUBINS, "FOLDER", 0,
@@ -63,7 +57,7 @@ static lampar_status read_cubins(const arguments *given, const lampar_plan *plan
       return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
     }
     LAMPAR_TRY(
-        lampar_file_read(cubins[i].file, CUBIN_BYTES_MAX, &cubins[i].bytes, &cubins[i].size));
+        lampar_file_read(cubins[i].file, LAMPAR_CODE_BYTES_MAX, &cubins[i].bytes, &cubins[i].size));
   }
   return LAMPAR_OK;
 }
@@ -76,7 +70,8 @@ static lampar_status write_files(const arguments *given, const lampar_plan *plan
   size_t size, compiler_size;
   lampar_status status = lampar_pack_write(plan, cubins, &bytes, &size);
   if (status == LAMPAR_OK && given->compiler != NULL)
-    status = lampar_file_read(given->compiler, COMPILER_BYTES_MAX, &compiler, &compiler_size);
+    status = lampar_file_read(given->compiler, LAMPAR_COMPILER_FILE_BYTES_MAX, &compiler,
+                              &compiler_size);
   if (status == LAMPAR_OK)
     status = lampar_manifest_make(plan, bytes, size, slash != NULL ? slash + 1 : given->output,
                                   compiler, &manifest);

@@ -14,8 +14,6 @@
 #include "plan/plan.h"
 #include "spec/spec.h"
 #include "verify/epilogue_verify.h"
-#include "verify/looping_pack.h"
-#include "verify/trial.h"
 
 enum {
   SIZES_MAX = 4,
@@ -90,12 +88,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 typedef struct verification {
   const arguments *given;
-  lampar_pack *pack, *persistent;
-  void *persistent_bytes;
+  lampar_pack *pack;
   lampar_ranks *ranks;
-  lampar_trials *trials;
-  lampar_epilogue_trials *epilogue_trials;
-  lampar_samples samples[LAMPAR_TRIAL_DTYPES]; /* of the world at hand */
+  lampar_batches *batches;
+  lampar_samples samples[LAMPAR_BATCH_DTYPES]; /* of the world at hand */
   uint32_t capability;
   size_t right, wrong, not_run;
 } verification;
@@ -132,13 +128,17 @@ static uint64_t limit_of(const lampar_kernel_info *info) {
   return info->hidden > 0 ? info->max_rows : info->max_bytes;
 }
 
-/* The largest limit of the pack's kernels that are asked before this one. */
-static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *info) {
+/* The largest limit of the kernels that are asked before this one, among the persistent ones or
+ * all.
+ */
+static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *info,
+                             bool persistent_only) {
   uint64_t limit = 0;
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info other;
+    lampar_kernel_info other = LAMPAR_KERNEL_INFO_INIT;
     if (lampar_pack_info(pack, i, &other) == LAMPAR_OK && is_same_key(&other, info) &&
-        limit_of(&other) < limit_of(info) && limit_of(&other) > limit)
+        (other.persistent || !persistent_only) && limit_of(&other) < limit_of(info) &&
+        limit_of(&other) > limit)
       limit = limit_of(&other);
   }
   return limit;
@@ -147,7 +147,7 @@ static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *
 /* Whether a single-pass kernel of the same algorithm covers all that this persistent one takes. */
 static bool is_covered(const lampar_pack *pack, const lampar_kernel_info *info) {
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info other;
+    lampar_kernel_info other = LAMPAR_KERNEL_INFO_INIT;
     if (info->persistent && lampar_pack_info(pack, i, &other) == LAMPAR_OK && !other.persistent &&
         is_same_key(&other, info) && strcmp(other.algorithm, info->algorithm) == 0 &&
         limit_of(&other) >= limit_of(info))
@@ -158,20 +158,22 @@ static bool is_covered(const lampar_pack *pack, const lampar_kernel_info *info) 
 
 /* Shapes from the smallest to the largest that this very kernel is chosen for, one with a tail.
  * Fails when a shape of its range goes to NCCL. */
-static lampar_status find_shapes(const verification *v, const lampar_pack *pack,
-                                 const lampar_kernel_info *info, shape shapes[SIZES_MAX],
-                                 size_t *count) {
+static lampar_status find_shapes(const verification *v, const lampar_kernel_info *info,
+                                 shape shapes[SIZES_MAX], size_t *count) {
   static const uint64_t epilogue_only[SIZES_MAX] = {1, 5, 16, EPILOGUE_ONLY_ROWS};
   for (*count = 0; is_epilogue_only(info) && *count < SIZES_MAX; ++*count)
     shapes[*count] = (shape){epilogue_only[*count], info->hidden};
   if (is_epilogue_only(info)) return LAMPAR_OK; /* a group of one rank has no other kernel */
-  const size_t unit = info->hidden > 0 ? 1 : lampar_dtype_bytes(info->dtype);
-  const uint64_t low = limit_before(pack, info) / unit + 1;
+  const size_t element = lampar_dtype_bytes(info->dtype);
+  const size_t whole = info->alignment > 0 ? info->alignment : element; /* of a flat message */
+  const size_t unit = info->hidden > 0 ? 1 : whole;
+  const uint64_t low = limit_before(v->pack, info, is_covered(v->pack, info)) / unit + 1;
   const uint64_t high = limit_of(info) / unit;
   const uint64_t middle = low + (high - low) / 2;
   const uint64_t sizes[SIZES_MAX] = {low, high, middle, middle > low + 3 ? middle - 3 : low};
   for (size_t i = 0; i < SIZES_MAX; ++i) {
-    const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden} : (shape){1, sizes[i]};
+    const shape s = info->hidden > 0 ? (shape){sizes[i], info->hidden}
+                                     : (shape){1, sizes[i] * (whole / element)};
     lampar_call call = LAMPAR_CALL_INIT;
     lampar_answer answer = LAMPAR_ANSWER_INIT;
     call.dtype = info->dtype;
@@ -192,51 +194,49 @@ static lampar_status verify_fused(verification *v, const lampar_variant *variant
                                   const shape *shapes, size_t count, outcome *result) {
   uint64_t rows[SIZES_MAX];
   for (size_t i = 0; i < count; ++i) rows[i] = shapes[i].rows;
-  return lampar_epilogue_verify(v->ranks, v->epilogue_trials, variant, rows, count, v->given->seed,
-                                &result->calls, &result->has_reference);
+  return lampar_epilogue_verify(v->batches, variant, rows, count, v->given->seed, &result->calls, &result->has_reference);
 }
 
-static lampar_status verify_kernel(verification *v, const lampar_pack *pack, size_t index,
-                                   outcome *result) {
+static lampar_status verify_kernel(verification *v, size_t index, outcome *result) {
   shape shapes[SIZES_MAX];
   size_t count;
-  lampar_kernel_info kernel;
+  lampar_kernel_info kernel = LAMPAR_KERNEL_INFO_INIT;
   const lampar_kernel_info *const info = &kernel;
   *result = (outcome){.has_reference = true};
-  LAMPAR_TRY(lampar_pack_info(pack, index, &kernel));
-  LAMPAR_TRY(find_shapes(v, pack, info, shapes, &count));
+  LAMPAR_TRY(lampar_pack_info(v->pack, index, &kernel));
+  LAMPAR_TRY(find_shapes(v, info, shapes, &count));
   if (count == 0) return LAMPAR_OK;
   if (info->epilogue[0] != '\0')
-    return verify_fused(v, &pack->records[index].variant, shapes, count, result);
+    return verify_fused(v, &v->pack->kernels[index].variant, shapes, count, result);
 
-  lampar_trial_call list[CALLS] = {0};
+  lampar_check_call list[CALLS] = {0};
   for (size_t i = 0; i < CALLS; ++i) {
     const shape s = shapes[i % count];
-    list[i] = (lampar_trial_call){
+    list[i] = (lampar_check_call){
         .dtype = info->dtype,
         .rows = s.rows,
         .hidden = s.hidden,
         .first = (i * 7919 + v->given->seed) % MARGIN_ELEMENTS,
         /* Half of the calls is aligned, as most of a server's are. */
-        .input_shift = i / 2 % 2 * (uint32_t)i,
-        .output_shift = i / 2 % 2 * (uint32_t)(i + 1),
+        .input_shift = info->alignment > 0 ? 0 : i / 2 % 2 * (uint32_t)i,
+        .output_shift = info->alignment > 0 ? 0 : i / 2 % 2 * (uint32_t)(i + 1),
         .in_place = i % 5 == 4,
     };
   }
-  const lampar_samples *const samples[] = {&v->samples[0], &v->samples[1], &v->samples[2]};
-  LAMPAR_TRY(lampar_trials_run(v->trials, samples, list, CALLS));
+  const lampar_batch_data data = {.plain = {&v->samples[0], &v->samples[1], &v->samples[2]}};
+  LAMPAR_TRY(lampar_batches_run(v->batches, &data, list, CALLS, NULL, NULL));
   result->calls = CALLS;
   return LAMPAR_OK;
 }
 
 /* A kernel in all schedules. A failure says how to see it again. */
-static lampar_status verify_schedules(verification *v, const lampar_pack *pack, size_t index,
-                                      const lampar_kernel_info *info, outcome *result) {
-  if (!v->given->is_emulated) return verify_kernel(v, pack, index, result);
+static lampar_status verify_schedules(verification *v, size_t index, const lampar_kernel_info *info,
+                                      outcome *result) {
+  if (!v->given->is_emulated) return verify_kernel(v, index, result);
   size_t all = 0;
   for (unsigned k = 0; k < v->given->schedules; ++k) {
     LAMPAR_TRY(lampar_ranks_set_schedule(v->ranks, v->given->seed + k));
-    const lampar_status status = verify_kernel(v, pack, index, result);
+    const lampar_status status = verify_kernel(v, index, result);
     if (status != LAMPAR_OK) {
       char message[512];
       snprintf(message, sizeof message, "%s", lampar_last_error());
@@ -252,20 +252,22 @@ static lampar_status verify_schedules(verification *v, const lampar_pack *pack, 
   return LAMPAR_OK;
 }
 
-static lampar_status open_group(verification *v, lampar_pack *pack, int world) {
+/* `names`: a glob of the kernels that the group has; NULL: all. */
+static lampar_status open_group(verification *v, int world, const char *names) {
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
   config.strict = 1;
   config.watchdog_ms = WATCHDOG_MS;
+  config.kernels = names;
   LAMPAR_TRY(lampar_ranks_set_world(v->ranks, world));
-  return lampar_ranks_open_group(v->ranks, &pack, 1, &config);
+  return lampar_ranks_open_group(v->ranks, &v->pack, 1, &config);
 }
 
 /* Prints the kernel's line. A group whose kernel failed is over; the next kernel gets a new one. */
-static lampar_status report_kernel(verification *v, lampar_pack *pack, size_t index,
-                                   const lampar_kernel_info *info) {
+static lampar_status report_kernel(verification *v, size_t index, const lampar_kernel_info *info,
+                                   const char *names) {
   outcome result;
-  const lampar_status status = verify_schedules(v, pack, index, info, &result);
+  const lampar_status status = verify_schedules(v, index, info, &result);
   if (status == LAMPAR_OK && result.calls > 0) {
     ++v->right;
     printf("%-48s %6zu calls  ok%s\n", info->name, result.calls,
@@ -278,29 +280,32 @@ static lampar_status report_kernel(verification *v, lampar_pack *pack, size_t in
     ++v->wrong;
     printf("%-48s         FAILED  %s\n", info->name, lampar_last_error());
     lampar_ranks_close_group(v->ranks);
-    LAMPAR_TRY(open_group(v, pack, info->world));
+    LAMPAR_TRY(open_group(v, info->world, names));
   }
   fflush(stdout);
   return LAMPAR_OK;
 }
 
-/* The kernels of `pack`: those that a single-pass one covers, or all others. */
-static lampar_status verify_kernels(verification *v, lampar_pack *pack, int world, bool covered) {
+/* The kernels that a single-pass one covers, or all others. The former are reached without the
+ * single-pass ones, whose names do not end with the arch. */
+static lampar_status verify_kernels(verification *v, int world, bool covered) {
+  char names[16];
   bool is_open = false;
-  for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
-    lampar_kernel_info info;
-    LAMPAR_TRY(lampar_pack_info(pack, i, &info));
+  for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
+    LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (!is_wanted(v, &info, world) || is_covered(v->pack, &info) != covered) continue;
-    if (!is_open) LAMPAR_TRY(open_group(v, pack, world));
+    snprintf(names, sizeof names, "%s%s", covered ? "*_" : "*", covered ? info.arch : "");
+    if (!is_open) LAMPAR_TRY(open_group(v, world, names));
     is_open = true;
-    LAMPAR_TRY(report_kernel(v, pack, i, &info));
+    LAMPAR_TRY(report_kernel(v, i, &info, names));
   }
   return lampar_ranks_close_group(v->ranks);
 }
 
 static lampar_status make_samples(verification *v, int world) {
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (!is_wanted(v, &info, world) || info.epilogue[0] != '\0') continue;
     lampar_samples *s = &v->samples[info.dtype];
@@ -310,46 +315,43 @@ static lampar_status make_samples(verification *v, int world) {
     LAMPAR_TRY(
         lampar_samples_create(info.dtype, world, count, lampar_sample_finite, &v->given->seed, s));
   }
-  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d)
+  for (int d = 0; d < LAMPAR_BATCH_DTYPES; ++d)
     if (v->samples[d].count > 0) LAMPAR_TRY(lampar_samples_check_bound(&v->samples[d]));
   return LAMPAR_OK;
 }
 
 static lampar_status verify_world(verification *v, int world) {
   lampar_status status = make_samples(v, world);
-  if (status == LAMPAR_OK) status = verify_kernels(v, v->pack, world, false);
-  if (status == LAMPAR_OK) status = verify_kernels(v, v->persistent, world, true);
+  if (status == LAMPAR_OK) status = verify_kernels(v, world, false);
+  if (status == LAMPAR_OK) status = verify_kernels(v, world, true);
   lampar_ranks_close_group(v->ranks);
-  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) lampar_samples_destroy(&v->samples[d]);
+  for (int d = 0; d < LAMPAR_BATCH_DTYPES; ++d) lampar_samples_destroy(&v->samples[d]);
   return status;
 }
 
 static size_t fused_bytes(const lampar_variant *variant) {
-  const lampar_epilogue_call call = {
+  const lampar_check_call call = {
       .rows = variant->world == 1 ? EPILOGUE_ONLY_ROWS : variant->max_rows, .gap = 8};
-  return lampar_epilogue_call_bytes(variant, &call);
+  return lampar_layout_bytes(variant, &call);
 }
 
-/* Images that hold the largest call, input and output, with guards. */
+/* Buffers that hold the largest call, input and output, with guards. */
 static lampar_status open_device(verification *v) {
   int most = v->given->world;
-  uint64_t bytes = 0;
-  size_t largest_fused = 0;
+  size_t bytes = 0;
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (v->given->world == 0 && info.world > most) most = info.world;
-    const size_t fused = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->records[i].variant) : 0;
-    if (fused > largest_fused) largest_fused = fused;
-    if (fused == 0 && info.max_bytes > bytes) bytes = info.max_bytes;
+    const size_t call = info.epilogue[0] != '\0' ? fused_bytes(&v->pack->kernels[i].variant)
+                                                 : 2 * (size_t)info.max_bytes;
+    if (call > bytes) bytes = call;
   }
   if (most == 0)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no kernel in it", v->given->pack);
   LAMPAR_TRY(lampar_ranks_create(0, most, 0, &v->ranks));
   LAMPAR_TRY(lampar_ranks_capability(v->ranks, &v->capability));
-  LAMPAR_TRY(
-      lampar_epilogue_trials_create(v->ranks, largest_fused + (1 << 20), &v->epilogue_trials));
-  return lampar_trials_create(v->ranks, 2 * bytes + (1 << 20), &v->trials);
+  return lampar_batches_create(v->ranks, bytes + (1 << 20), &v->batches);
 }
 
 /* A device for each rank, as on a server. */
@@ -399,12 +401,11 @@ static lampar_status open_pack(verification *v) {
 static lampar_status verify(verification *v) {
   LAMPAR_TRY(choose_device(v));
   LAMPAR_TRY(open_pack(v));
-  LAMPAR_TRY(lampar_looping_pack_open(v->pack, &v->persistent_bytes, &v->persistent));
   LAMPAR_TRY(open_device(v));
   for (int world = 1; world <= LAMPAR_WORLD_MAX; ++world) {
     bool any = false;
     for (size_t i = 0; i < lampar_pack_count(v->pack) && !any; ++i) {
-      lampar_kernel_info info;
+      lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
       LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
       any = is_wanted(v, &info, world) && (v->given->world == 0 || v->given->world == world);
     }
@@ -440,11 +441,8 @@ lampar_status lampar_verb_verify(int argc, char **argv, bool *passed) {
   verification v = {.given = &given};
   const lampar_status status = verify(&v);
   *passed = v.wrong == 0 && v.not_run == 0;
-  lampar_epilogue_trials_destroy(v.epilogue_trials);
-  lampar_trials_destroy(v.trials);
+  lampar_batches_destroy(v.batches);
   lampar_ranks_destroy(v.ranks);
-  lampar_pack_close(v.persistent);
-  free(v.persistent_bytes);
   lampar_pack_close(v.pack);
   return status;
 }

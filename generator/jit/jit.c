@@ -12,6 +12,7 @@
 #include "jit/jit_share.h"
 #include "jit/jit_target.h"
 #include "pack/pack_write.h"
+#include "pack/private_api.h"
 
 /* A spec: the file `name`, or the text. */
 typedef struct source {
@@ -84,7 +85,6 @@ static void choose_threads(build *b) {
   lampar_jit_kernels *const kernels = &b->kernels;
   kernels->threads = b->options.threads;
   if (kernels->threads == 0) kernels->threads = cores > ranks ? cores / ranks : 1;
-  kernels->limit = kernels->threads > cores ? kernels->threads : cores;
 }
 
 /* ---- from spec to pack ---- */
@@ -121,6 +121,7 @@ static lampar_status find_kernels(build *b, const source *from, const char *arch
 static lampar_status make_kernels(build *b, const source *from, const char *arch) {
   const bool is_shared = b->channel.world > 0;
   lampar_status status = find_kernels(b, from, arch);
+  b->kernels.is_shared = is_shared;
   if (is_shared) status = lampar_jit_share_out(&b->channel, &b->kernels, status);
   LAMPAR_TRY(status);
   for (size_t i = 0; !is_shared && i < b->kernels.count; ++i) b->kernels.list[i].is_mine = true;

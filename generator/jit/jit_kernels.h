@@ -2,8 +2,6 @@
 #ifndef LAMPAR_JIT_KERNELS_H
 #define LAMPAR_JIT_KERNELS_H
 
-#include <stdatomic.h>
-
 #include "cache/cache.h"
 #include "jit/jit_compiler.h"
 #include "lampar/lampar_jit.h"
@@ -23,7 +21,7 @@ typedef struct lampar_jit_kernel {
   lampar_cache_key key;
   lampar_cache_code code; /* bytes are NULL while it is missing */
   lampar_jit_origin origin;
-  bool is_mine; /* to be made on this rank */
+  bool is_mine; /* this rank compiles it, if it is missing */
 } lampar_jit_kernel;
 
 typedef struct lampar_jit_kernels {
@@ -31,29 +29,32 @@ typedef struct lampar_jit_kernels {
   size_t count;
   lampar_cache *cache;
   lampar_jit_compiler compiler;
-  const char *templates; /* folder; NULL: those carried inside */
+  const char *templates; /* folder; NULL: the built-in ones */
   lampar_own_stages own; /* of the plan */
+  bool is_shared;        /* ranks share the work: none waits for another's lock of the cache */
   size_t threads;
-  size_t limit; /* of kernels that are compiled at a time, by all processes with this cache */
   lampar_jit_progress progress; /* may be NULL */
   void *progress_user;
 } lampar_jit_kernels;
 
-/* Makes the list. The rest of the struct is the caller's to fill. The plan must outlive it. Errors:
+/* Allocates the list; the caller fills the rest of the struct. The plan must outlive it. Errors:
  * SYSTEM. */
 lampar_status lampar_jit_kernels_open(const lampar_plan *plan, lampar_jit_kernels *kernels);
 
-/* Frees the list with what it holds, and closes the compiler. */
+/* Frees the list and its kernels, and closes the compiler. */
 void lampar_jit_kernels_close(lampar_jit_kernels *kernels);
 
-/* Opens the compiler of the kernels' arch, renders every source, and takes from the cache what is
- * there. Errors: those of rendering. */
+/* Opens the compiler of the kernels' arch, renders every source, and loads the kernels that the
+ * cache has. Errors: those of rendering. */
 lampar_status lampar_jit_kernels_find(lampar_jit_kernels *kernels);
 
-/* Makes the missing ones that are this rank's. Errors: those of compiling; SYSTEM (stopped). */
+/* Compiles the missing kernels of this rank. Of several processes with one cache one compiles at a
+ * time; the others wait for what it stores, for a bounded time. Errors: those of compiling;
+ * CANCELLED (by the progress function). */
 lampar_status lampar_jit_kernels_compile(lampar_jit_kernels *kernels);
 
-/* The status of a kernel that cannot be made: no compiler, or not allowed. */
+/* The error of a missing kernel when there is no compiler: NO_KERNEL when compiling is disabled,
+ * else SYSTEM. */
 lampar_status lampar_jit_kernels_refuse(const lampar_jit_kernels *kernels,
                                         const lampar_jit_kernel *kernel);
 

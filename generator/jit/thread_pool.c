@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 typedef struct thread_pool {
-  const lampar_jit_work *work;
+  const lampar_tasks *tasks;
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  size_t next;    /* task to begin */
+  size_t next;    /* task to start */
   size_t running; /* threads */
-  size_t *done;   /* tasks in the order of their ends, for the calling thread */
+  size_t *done;   /* tasks in the order in which they ended */
   size_t done_count;
   bool is_stopped;
   lampar_status status; /* of the first failure */
@@ -29,7 +29,7 @@ static void fail(thread_pool *pool, lampar_status status) {
 
 static bool pop_task(thread_pool *pool, size_t *task) {
   pthread_mutex_lock(&pool->mutex);
-  const bool is_left = !pool->is_stopped && pool->next < pool->work->count;
+  const bool is_left = !pool->is_stopped && pool->next < pool->tasks->count;
   if (is_left) *task = pool->next++;
   pthread_mutex_unlock(&pool->mutex);
   return is_left;
@@ -42,17 +42,17 @@ static void push_done(thread_pool *pool, size_t task) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-static void *serve(void *argument) {
+static void *work(void *argument) {
   thread_pool *const pool = argument;
-  const lampar_jit_work *const work = pool->work;
+  const lampar_tasks *const tasks = pool->tasks;
   void *state = NULL;
-  lampar_status status = work->begin != NULL ? work->begin(work->user, &state) : LAMPAR_OK;
+  lampar_status status = tasks->begin != NULL ? tasks->begin(tasks->user, &state) : LAMPAR_OK;
   for (size_t task; status == LAMPAR_OK && pop_task(pool, &task);) {
-    status = work->run(work->user, state, task);
+    status = tasks->run(tasks->user, state, task);
     if (status == LAMPAR_OK) push_done(pool, task);
   }
   if (status != LAMPAR_OK) fail(pool, status);
-  if (work->end != NULL && state != NULL) work->end(state);
+  if (tasks->end != NULL && state != NULL) tasks->end(state);
   pthread_mutex_lock(&pool->mutex);
   --pool->running;
   pthread_cond_signal(&pool->changed);
@@ -60,56 +60,56 @@ static void *serve(void *argument) {
   return NULL;
 }
 
-/* The calling thread: tells what is done until no thread runs. The mutex is free while it tells. */
-static void report_progress(thread_pool *pool) {
-  size_t told = 0;
+/* On the calling thread, until no thread runs. `finished` is called without the mutex. */
+static void report_finished(thread_pool *pool) {
+  const lampar_tasks *const tasks = pool->tasks;
+  size_t reported = 0;
   pthread_mutex_lock(&pool->mutex);
-  while (pool->running > 0 || told < pool->done_count) {
-    if (told == pool->done_count) {
+  while (pool->running > 0 || reported < pool->done_count) {
+    if (reported == pool->done_count) {
       pthread_cond_wait(&pool->changed, &pool->mutex);
       continue;
     }
-    const size_t task = pool->done[told++];
-    const bool is_wanted = pool->work->finished != NULL && !pool->is_stopped;
+    const size_t task = pool->done[reported++];
+    if (tasks->finished == NULL || pool->is_stopped) continue;
     pthread_mutex_unlock(&pool->mutex);
-    const bool goes_on = !is_wanted || pool->work->finished(pool->work->user, task);
+    const bool goes_on = tasks->finished(tasks->user, task);
     pthread_mutex_lock(&pool->mutex);
     if (!goes_on) pool->is_stopped = true;
   }
   pthread_mutex_unlock(&pool->mutex);
 }
 
-lampar_status lampar_jit_work_run(const lampar_jit_work *work) {
-  if (work->count == 0) return LAMPAR_OK;
-  const size_t wanted = work->threads < work->count ? work->threads : work->count;
-  thread_pool pool = {.work = work};
-  pthread_t *const threads = calloc(wanted, sizeof *threads);
-  pool.done = calloc(work->count, sizeof *pool.done);
+/* Returns how many threads have started. */
+static size_t start_threads(thread_pool *pool, pthread_t *threads, size_t count) {
+  size_t started = 0;
+  pthread_mutex_lock(&pool->mutex);
+  while (started < count && pthread_create(&threads[started], NULL, work, pool) == 0) ++started;
+  pool->running += started;
+  pthread_mutex_unlock(&pool->mutex);
+  return started;
+}
+
+lampar_status lampar_tasks_run(const lampar_tasks *tasks) {
+  if (tasks->count == 0) return LAMPAR_OK;
+  const size_t wanted = tasks->threads < tasks->count ? tasks->threads : tasks->count;
+  thread_pool pool = {
+      .tasks = tasks, .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   lampar_status status = LAMPAR_OK;
-  size_t begun = 0;
+  pthread_t *const threads = calloc(wanted, sizeof *threads);
+  pool.done = calloc(tasks->count, sizeof *pool.done);
   if (threads == NULL || pool.done == NULL) {
-    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for %zu tasks", work->count);
+    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %zu tasks", tasks->count);
     goto out;
   }
-  pthread_mutex_init(&pool.mutex, NULL);
-  pthread_cond_init(&pool.changed, NULL);
-  for (; begun < wanted; ++begun) {
-    pthread_mutex_lock(&pool.mutex);
-    ++pool.running;
-    pthread_mutex_unlock(&pool.mutex);
-    if (pthread_create(&threads[begun], NULL, serve, &pool) == 0) continue;
-    pthread_mutex_lock(&pool.mutex);
-    --pool.running;
-    pthread_mutex_unlock(&pool.mutex);
-    break;
-  }
-  if (begun == 0) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "no thread can be started");
-  report_progress(&pool);
-  for (size_t i = 0; i < begun; ++i) pthread_join(threads[i], NULL);
-  pthread_cond_destroy(&pool.changed);
-  pthread_mutex_destroy(&pool.mutex);
+  const size_t started = start_threads(&pool, threads, wanted);
+  if (started == 0) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "no thread can be started");
+  report_finished(&pool);
+  for (size_t i = 0; i < started; ++i) pthread_join(threads[i], NULL);
   if (pool.status != LAMPAR_OK) status = lampar_fail(pool.status, "%s", pool.message);
 out:
+  pthread_cond_destroy(&pool.changed);
+  pthread_mutex_destroy(&pool.mutex);
   free(threads);
   free(pool.done);
   return status;

@@ -3,9 +3,7 @@
 -- A single-pass kernel has one warp for every vector (a warp-wide 512 bytes, one mailbox) and no loop,
 -- which is the fastest while the blocks fit on the device. The persistent one takes everything, also
 -- where several ranks share a device.
-local vector_bytes = 512
-local warps_max = 32 -- of a block
-local cluster_max = 8
+local vector_bytes, warps_max, cluster_max -- the limits of variant.h, which each key brings along
 
 local rules = {
   single_pass = { threads = 128, vectors = 8192 },
@@ -83,6 +81,7 @@ end
 -- Gives a list of { algorithm, threads, cluster, vectors_per_warp, persistent, rows, bytes }, the limits
 -- ascending, rows 0 for flat kernels; and whether two-shot was wanted and not allowed.
 return function(key)
+  vector_bytes, warps_max, cluster_max = key.mailbox_bytes, key.warps_max, key.cluster_max
   local row_bytes = key.hidden * key.element_bytes
   local row_vectors = (row_bytes + vector_bytes - 1) // vector_bytes
   local own = key.arch == "emu" and emulated or rules

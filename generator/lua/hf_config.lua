@@ -1,6 +1,6 @@
--- From the config.json of a Hugging Face model to a spec: where the configs of real families say how
--- long the rows of the all-reduce are and what they are made of. Nothing is guessed: what a config
--- leaves open is asked for, what is assumed is said.
+-- Makes a spec from the config.json of a Hugging Face model: where the configs of real model families
+-- keep the hidden size and the dtype of the all-reduce. Nothing is guessed: an ambiguous config is an
+-- error that names the option to set, and every assumption is a remark.
 
 -- Where a config keeps the fields of its language model; the first is the top level.
 local places = {
@@ -14,13 +14,13 @@ local places = {
 
 local width_fields = { "hidden_size", "n_embd", "d_model" }
 
--- Beside the width, in the same place: mixtures of experts that reduce a second, narrower row.
+-- Next to the hidden size, in the same table: mixture-of-experts models that also reduce a shorter row.
 local more_width_fields = { "routed_expert_hidden_size", "moe_latent_size" }
 
 local dtype_fields = { "torch_dtype", "dtype" }
 local dtypes = { bfloat16 = "bf16", float16 = "f16", float32 = "f32" }
 
--- The values from the top level down to the place; nil when there is no such place.
+-- The tables from the top level down to the place; nil if the place does not exist.
 local function levels_of(config, place)
   local levels = { config }
   for _, name in ipairs(place) do
@@ -47,7 +47,7 @@ local function listed(candidates)
   return table.concat(lines, ", ")
 end
 
--- Fields of that name anywhere, for a message: a config that keeps its model elsewhere.
+-- Fields of that name anywhere in the config, for the message about a config that keeps its model elsewhere.
 local function fields_below(value, path, found)
   local keys = {}
   for key in pairs(value) do
@@ -79,7 +79,7 @@ return function(file, config, wanted)
   end
 
   if type(config) ~= "table" or config[1] ~= nil then
-    fail("is no JSON object; name the config.json of a model")
+    fail("is not a JSON object; name the config.json of a model")
   end
 
   local function width(path, value)
@@ -112,15 +112,15 @@ return function(file, config, wanted)
     local chosen, others = nil, 0
     for _, candidate in ipairs(candidates) do
       if candidate.value == value then
-        chosen = candidate -- of equal ones the innermost, which may have more widths beside it
+        chosen = candidate -- the innermost of equal ones: it may have more hidden sizes next to it
       else
         others = others + 1
       end
     end
     if not chosen then
-      fail("--hidden %d is none of its widths: %s", wanted.hidden, listed(candidates))
+      fail("--hidden %d is none of its hidden sizes: %s", wanted.hidden, listed(candidates))
     elseif others > 0 and not wanted.hidden then
-      fail("has several widths: %s; choose one with --hidden", listed(candidates))
+      fail("has several hidden sizes: %s; choose one with --hidden", listed(candidates))
     end
     return chosen
   end
@@ -143,7 +143,7 @@ return function(file, config, wanted)
     return widths
   end
 
-  -- Of the place and of those above it: families write it at one of them, or at several.
+  -- Looks in the place and in those above it: model families write the dtype in one of them, or in several.
   local function find_dtype(first)
     if wanted.dtype then
       return { path = "--dtype", name = wanted.dtype }
@@ -157,7 +157,7 @@ return function(file, config, wanted)
       end
     end
     if #found == 0 then
-      remarks[#remarks + 1] = "has no torch_dtype or dtype: bf16 is assumed; say another with --dtype"
+      remarks[#remarks + 1] = "has no torch_dtype or dtype: bf16 is assumed; set another with --dtype"
       return { path = "assumed: the config names none", name = "bf16" }
     end
     for _, each in ipairs(found) do
@@ -168,8 +168,8 @@ return function(file, config, wanted)
     local value = found[1].value
     local name = type(value) == "string" and dtypes[(string.gsub(value, "^torch%.", ""))]
     if not name then
-      fail("%s is %s; kernels exist for bfloat16, float16 and float32: say what the activations are "
-           .. "with --dtype", found[1].path, tostring(value))
+      fail("%s is %s; kernels exist for bfloat16, float16 and float32: set the dtype of the "
+           .. "activations with --dtype", found[1].path, tostring(value))
     end
     if config.quantization_config ~= nil then
       remarks[#remarks + 1] = "its weights are quantised; the activations, and so the all-reduce, are "
@@ -184,7 +184,7 @@ return function(file, config, wanted)
   local name = wanted.name or config.model_type
   name = type(name) == "string" and string.sub(string.gsub(name, "[^%w.-]", "-"), 1, 63) or ""
   if not string.find(name, "^%w") then
-    fail("has no model_type that could name the pack; say a name with --name")
+    fail("has no model_type that could name the pack; set one with --name")
   end
 
   local function numbers(list)

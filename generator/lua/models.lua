@@ -1,5 +1,5 @@
--- Elements of a row that each model's tensor-parallel all-reduce works on; several where a model has
--- several. Only what was seen in the model's own configuration or in an engine's code for it.
+-- The hidden size of each model's tensor-parallel all-reduce; several if a model has several. Only
+-- values taken from the model's own configuration or from an engine's code for it.
 return {
   ["deepseek-r1"] = { 7168 },
   ["deepseek-v3"] = { 7168 },

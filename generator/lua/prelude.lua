@@ -1,5 +1,5 @@
--- The vocabulary of specs, `spec { ... }` and `model "name"`, and every check of what is written
--- there. A message starts with the file and the line of the field that it is about.
+-- The vocabulary of specs, `spec { ... }` and `model "name"`, and every check of a spec. A message
+-- starts with the file and the line of the field that it is about.
 local models = require "models"
 
 local hidden_limit = 65536
@@ -37,7 +37,7 @@ local function describe(value)
 end
 
 -- known.texts: the texts of the files by their paths, as they are read. known.archs, known.dtypes,
--- known.roundings: names. known.has_folder(name): whether it lies beside the spec.
+-- known.roundings: names. known.has_folder(name): whether there is such a folder next to the spec.
 return function(known)
   local chosen_models, finished = {}, {}
 
@@ -76,7 +76,7 @@ return function(known)
     end
   end
 
-  -- One field of a file: its name and place, for messages.
+  -- One field of a file, with its name and place for messages.
   local function at(path, line, name)
     local field = { name = name, place = path .. ":" .. line .. ": " .. name }
 
@@ -135,7 +135,7 @@ return function(known)
       field.fail(": unknown %s %q; the nearest known is %s", what, value, nearest(value, names))
     end
 
-    -- A list whose entries `check` accepts, each once.
+    -- A list of different entries that `check` accepts.
     function field.list_of(value, of, check)
       local seen, result = {}, {}
       for i, entry in ipairs(field.list(value, of)) do
@@ -154,8 +154,8 @@ return function(known)
   local function name_of_pack(field, value)
     if type(value) ~= "string" then
       field.wrong(value, "a string")
-    elseif #value > 63 or not string.find(value, "^[%w][%w._-]*$") then
-      field.wrong(value, "1 to 63 letters, digits, '-', '_' or '.', the first a letter or a digit")
+    elseif #value > known.name_max or not string.find(value, "^[%w][%w._-]*$") then
+      field.wrong(value, "1 to " .. known.name_max .. " letters, digits, '-', '_' or '.', the first a letter or a digit")
     end
     return value
   end
@@ -187,7 +187,7 @@ return function(known)
     return result
   end
 
-  -- One stage as text, "rmsnorm.weight=f32"; which options there are is up to the stage's file.
+  -- One stage as text, "rmsnorm.weight=f32"; the stage's file defines its options.
   local function stage_text(field, value)
     local name, options = value, {}
     if type(value) == "table" and not chosen_models[value] then
@@ -261,9 +261,9 @@ return function(known)
   local function stage_folder(field, value)
     if type(value) ~= "string" or value == "" or string.sub(value, 1, 1) == "/" or string.find(value, "..", 1, true)
        or #value > 63 then
-      field.wrong(value, "a folder beside the spec, in at most 63 characters without '..'")
+      field.wrong(value, "a folder next to the spec, in at most 63 characters without '..'")
     elseif not known.has_folder(value) then
-      field.fail(": there is no folder %s beside the spec", value)
+      field.fail(": there is no folder %s next to the spec", value)
     end
     return value
   end
@@ -274,7 +274,7 @@ return function(known)
 
   local names = {
     "name", "arch", "world", "dtype", "hidden", "rows", "bytes", "epilogue", "rounding",
-    "weight_dtype", "stages", "topology", "pdl", "watchdog_ms",
+    "weight_dtype", "stages", "topology", "pdl", "watchdog_ms", "alignment",
   }
 
   local function spec(path, line, given, ...)
@@ -289,7 +289,7 @@ return function(known)
     end
     local function required(name)
       if given[name] == nil then
-        fail(path, line, "%s is missing; every spec says it", name)
+        fail(path, line, "%s is missing; every spec needs it", name)
       end
       return place(name), given[name]
     end
@@ -321,7 +321,7 @@ return function(known)
     if given.rows ~= nil then
       result.rows = place("rows").integer(given.rows, 1, max_rows, "1 row or more")
       if given.hidden == nil then
-        place("rows").fail(" says nothing without hidden: flat kernels are limited by bytes; leave it out")
+        place("rows").fail(" has no effect without hidden: flat kernels are limited by bytes; leave it out")
       end
     else
       result.rows = 128
@@ -340,7 +340,7 @@ return function(known)
       default "bytes = rows x largest hidden x element size"
     end
 
-    -- The plain all-reduce is in every pack: a group tests its links with it.
+    -- Every pack has the plain all-reduce, because groups test their links with it.
     local has_stages, has_plain = false, false
     result.epilogues = {}
     if given.epilogue ~= nil then
@@ -411,6 +411,17 @@ return function(known)
       default "watchdog_ms = 600000"
     end
 
+    result.alignment = 0
+    if given.alignment ~= nil then
+      if given.alignment ~= known.alignment then
+        place("alignment").wrong(given.alignment, known.alignment
+                                 .. " (bytes); leave it out for kernels that take any address")
+      end
+      result.alignment = given.alignment
+    else
+      default "alignment: none, any address"
+    end
+
     local handle = {}
     finished[handle] = result
     return handle
@@ -428,7 +439,7 @@ return function(known)
     return handle
   end
 
-  -- What a spec file returned.
+  -- Checks the value that a spec file returned.
   local function accept(path, value)
     if value == nil then
       error(path .. ": returns nothing; it should end with: return spec { ... }", 0)

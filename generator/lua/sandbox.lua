@@ -1,8 +1,8 @@
--- What specs and templates may use. Nothing here depends on an address, a clock, a seed or a file, so
--- the same text gives the same result everywhere. No pcall: it would catch the limit on instructions.
--- No patterns: they can take exponential time.
+-- The functions that specs and templates may use. None depends on an address, a clock, a seed or a
+-- file, so the same text gives the same result everywhere. There is no pcall, because it would catch
+-- the instruction limit, and there are no patterns, because they can take exponential time.
 
--- The function with its errors moved to the line that calls it, also from a `return f(x)`.
+-- Wraps a function so that its errors name the line that calls it, also from a `return f(x)`.
 local function placed(f)
   local function finish(path, line, done, ...)
     if done then
@@ -78,7 +78,7 @@ local function sorted_pairs(list)
   end
 end
 
--- Of the names of a table, the one that was probably meant.
+-- The name in a table that the user probably meant.
 local function nearest_in(names, name)
   local known = {}
   for key in next, names do

@@ -152,18 +152,19 @@ return function(known, find, run)
     end
   end
 
-  -- Whether a section has a total's name in it. A part, which is put in later, may have it.
-  local function mentions(step, total)
+  -- Whether a section mentions a name. A part, which is inserted later, may mention any.
+  local function mentions(step, name)
     for i = 3, #step, 3 do
-      if type(step[i]) ~= "string" or string.find(step[i], "%f[%w_]" .. total .. "%f[^%w_]") then
+      if type(step[i]) ~= "string" or string.find(step[i], "%f[%w_]" .. name .. "%f[^%w_]") then
         return true
       end
     end
     return false
   end
 
-  -- A total is waited for as late as can be: what does not name it runs while the shares travel.
-  local totals = { sum = true, max = true, peak = true }
+  local totals = { sum = true, max = true, amax = true }
+
+  -- A total is combined as late as possible: sections that do not mention it run while the partials travel.
   local function run_ahead(steps)
     local total
     for _, step in ipairs(steps) do
@@ -200,7 +201,7 @@ return function(known, find, run)
 
     declaration("stage", function(path, line, about)
       if type(about) ~= "string" or about == "" or stage.about then
-        wrong(path, line, "stage takes one sentence or formula, and is said once")
+        wrong(path, line, "$stage takes one line of text, a formula or a description, and comes once")
       end
       stage.about = about
     end)
@@ -214,7 +215,7 @@ return function(known, find, run)
           short, long = long, short
         end
         if short == long or string.sub(long, 1, #short + 1) == short .. "_" then
-          wrong(path, line, "option %s cannot be told from option %s in an epilogue's name", option, other.name)
+          wrong(path, line, "option %s and option %s look alike in an epilogue's name", option, other.name)
         end
       end
       local value = take(settings, option, choices, name)
@@ -276,7 +277,7 @@ return function(known, find, run)
     end
     section("sum", true)
     section("max", true)
-    section("peak", true)
+    section("amax", true)
     section("scale", true)
     section("row", false)
     section("map", false)
@@ -319,10 +320,8 @@ return function(known, find, run)
     return stage, canonical
   end
 
-  -- A row that is scaled has its peak where it had it before, since rounding keeps the order. So a
-  -- stage that begins with the peak of what another has scaled need not go through the row again: the
-  -- peak before the scaling is found together with the sum that the scale is made from: where nothing
-  -- changes the row between that sum's total and the scaling.
+  -- The sum from which a stage that ends by scaling the row makes its scale, if nothing changes the row between the
+  -- sum's total and the scaling.
   local function sum_before_scale(steps)
     local at = #steps
     if steps[at].kind ~= "scale" then
@@ -337,7 +336,11 @@ return function(known, find, run)
     return at > 0 and steps[at].kind == "sum" and steps[at] or nil
   end
 
+  -- Scaling a row leaves its amax where it was, since rounding keeps the order. So a stage that begins with the amax
+  -- of a row that another has scaled need not go through the row again: the amax before the scaling is found in the
+  -- same phase as the sum from which the scale is made.
   local function look_ahead(stages)
+    local found = false
     for i, stage in ipairs(stages) do
       local next_one = i + 1
       while stages[next_one] and stages[next_one].keeps do
@@ -345,11 +348,119 @@ return function(known, find, run)
       end
       local follower = stages[next_one]
       local sum = sum_before_scale(stage.steps)
-      if sum and follower and follower.steps[1].kind == "peak" then
-        sum.looks_ahead = true
+      if sum and follower and follower.steps[1].kind == "amax" then
+        sum.finds_amax, stage.steps[#stage.steps].has_amax_ahead = true, true
         follower.steps[1].is_known = true
+        found = true
       end
     end
+    return found
+  end
+
+  -- The steps of all stages as one list, in the order in which a kernel makes them. Templates print it; every
+  -- decision about the order is made in this function. The kinds, with the fields that they have beside `kind`:
+  --   amax_ahead                        declares the amax of a later stage
+  --   begin (name, about, uses_at), end   of a stage
+  --   row, map (uses_at, inputs)        a section's text; inputs are the vector operands that it reads
+  --   scale (name, has_amax_ahead)      multiplies the row by a number
+  --   partial_sum, partial_max (name, of_amax)   this warp's partials; of_amax: of absolute values, without a text
+  --   publish_sum, publish_max, publish_both (name)   ... to the blocks of the row; both: with the amax ahead
+  --   rearm                             while the partials of other warps travel
+  --   combine_sum, combine_max, combine_both (name)   waits for all partials of the row
+  --   known_max (name)                  a maximum that was found ahead
+  --   store                             of the row, unless the last stage has stored it
+  --   rearm_last                        where there was nothing to wait for
+  local function schedule_of(stages, parameters)
+    local list = {}
+    local has_peers = parameters.world > 1
+    local rearmed = not has_peers
+
+    local function add(kind, step)
+      step = step or {}
+      local copy = { kind = kind, name = step.name }
+      table.move(step, 1, #step, 1, copy)
+      list[#list + 1] = copy
+      return copy
+    end
+
+    local function combine(total)
+      local kind = total.kind == "sum" and "sum" or "max"
+      if total.finds_amax then
+        kind = "both"
+        add("publish_both", total)
+      end
+      if not rearmed then
+        add("rearm")
+        rearmed = true
+      end
+      add("combine_" .. kind, total)
+    end
+
+    local function add_total(total)
+      if total.is_known then
+        add("known_max", total)
+        return nil
+      end
+      local kind = total.kind == "sum" and "sum" or "max"
+      add("partial_" .. kind, total).of_amax = total.kind == "amax"
+      if not total.finds_amax then
+        add("publish_" .. kind, total)
+      end
+      return total
+    end
+
+    local function inputs_of(stage, step)
+      local inputs = {}
+      for _, operand in ipairs(stage.operands) do
+        local is_vector = operand.per == "element" or operand.per == "column"
+        if is_vector and not operand.output and mentions(step, operand.name) then
+          inputs[#inputs + 1] = operand
+        end
+      end
+      return inputs
+    end
+
+    local function add_stage(stage)
+      local begin = add("begin")
+      begin.name, begin.about, begin.uses_at = stage.name, stage.about, false
+      local pending
+      for _, step in ipairs(stage.steps) do
+        if pending and not step.runs_ahead then
+          combine(pending)
+          pending = nil
+        end
+        if totals[step.kind] then
+          pending = add_total(step)
+        else
+          local copy = add(step.kind, step)
+          if step.kind == "map" then
+            copy.uses_at, copy.inputs = mentions(step, "at"), inputs_of(stage, step)
+          elseif step.kind == "row" then
+            begin.uses_at = begin.uses_at or mentions(step, "at")
+          else
+            copy.has_amax_ahead = step.has_amax_ahead
+          end
+        end
+      end
+      if pending then
+        combine(pending)
+      end
+      add("end")
+    end
+
+    if look_ahead(stages) then
+      add("amax_ahead")
+    end
+    for _, stage in ipairs(stages) do
+      add_stage(stage)
+    end
+    if #stages > 0 and not stages[#stages].quantizes then
+      add("store")
+    end
+    if #stages > 0 and not rearmed then
+      add("rearm_last")
+    end
+    return list
   end
 
   local function run_epilogue(text, parameters, weight_dtype)
@@ -372,18 +483,19 @@ return function(known, find, run)
       end
       stages[#stages + 1], texts[#texts + 1] = stage, canonical
     end
-    look_ahead(stages)
     local whole = table.concat(texts, "+")
     if #whole >= known.epilogue_bytes then
       mistake("its name %s is longer than the %d characters that a pack holds", whole, known.epilogue_bytes - 1)
     elseif #operands > known.operands_max then
       mistake("it has %d operands, a kernel takes %d", #operands, known.operands_max)
     end
-    return { kind = "made", text = whole, stages = stages, operands = operands }
+    return {
+      kind = "made", text = whole, stages = stages, operands = operands, schedule = schedule_of(stages, parameters),
+    }
   end
 
   -- text, parameters, weight_dtype (nil: every stage's own default) -> { kind = "made", text, stages,
-  -- operands }, or { kind = "mistake" or "refusal", message }.
+  -- operands, schedule }, or { kind = "mistake" or "refusal", message }.
   return function(text, parameters, weight_dtype)
     local done, result = pcall(run_epilogue, text, parameters, weight_dtype)
     if not done and (type(result) ~= "table" or not result.kind) then

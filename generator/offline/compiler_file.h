@@ -1,5 +1,5 @@
-/* compiler.json: the compiler and options that a build's kernels are made with. It is an input of
- * every compile step, so that another compiler makes them all again, and a part of the manifest. */
+/* compiler.json: the compiler and the options of a build. It is an input of every compile step, so
+ * that a change of the compiler rebuilds all kernels, and it is part of the manifest. */
 #ifndef LAMPAR_COMPILER_FILE_H
 #define LAMPAR_COMPILER_FILE_H
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "pack/arch.h"
 
-/* The commands put single quotes around a path, so it may have none itself. */
+/* The commands quote paths with single quotes, so a path must not contain one. */
 static lampar_status check_path(const char *path) {
   if (strpbrk(path, "'\n\r") == NULL) return LAMPAR_OK;
   return lampar_fail(
@@ -26,7 +26,7 @@ static lampar_status check_paths(const lampar_ninja_file *facts) {
   return LAMPAR_OK;
 }
 
-/* Puts a $ before each of `special`. */
+/* Escapes each character of `special` with a $. */
 static void put_escaped(FILE *out, const char *text, const char *special) {
   for (; *text != '\0'; ++text) {
     if (strchr(special, *text) != NULL) fputc('$', out);
@@ -128,7 +128,7 @@ lampar_status lampar_ninja_file_make(const lampar_plan *plan, const lampar_ninja
   LAMPAR_TRY(check_paths(facts));
   size_t size;
   FILE *const out = open_memstream(text, &size);
-  if (out == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for build.ninja");
+  if (out == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for build.ninja");
   fprintf(out,
           "# The %zu kernels of the pack %s. Written by lampar %s; run by `lampar build`, or by "
           "`ninja` in\n"
@@ -144,5 +144,5 @@ lampar_status lampar_ninja_file_make(const lampar_plan *plan, const lampar_ninja
   if (fclose(out) == 0 && !failed) return LAMPAR_OK;
   free(*text);
   *text = NULL;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for build.ninja");
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for build.ninja");
 }

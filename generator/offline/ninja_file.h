@@ -1,4 +1,4 @@
-/* build.ninja: the steps from a plan to its pack, for Ninja to run. Written to be read. */
+/* build.ninja: the steps from a plan to its pack. People can read it. */
 #ifndef LAMPAR_NINJA_FILE_H
 #define LAMPAR_NINJA_FILE_H
 
@@ -13,7 +13,7 @@ typedef struct lampar_ninja_file {
   const char *nvrtc;     /* library; NULL: no kernel needs it */
   const char *archs;     /* as given to --arch; NULL: all of the spec */
   bool line_info;
-  lampar_files spec_files; /* what the plan is made from: the spec, what it requires, stages */
+  lampar_files spec_files; /* inputs of the plan: the spec, the files it requires, stages */
 } lampar_ninja_file;
 
 /* The caller frees `text`. Errors: ARGUMENT (a path with a quote or a line end), SYSTEM. */

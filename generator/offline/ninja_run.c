@@ -9,7 +9,7 @@
 
 extern char **environ;
 
-/* 0, or the errno of what failed. */
+/* Returns 0 or an errno. */
 static int start(const char *folder, unsigned jobs, pid_t *child) {
   char jobs_text[16];
   snprintf(jobs_text, sizeof jobs_text, "%u", jobs);
@@ -43,7 +43,6 @@ lampar_status lampar_ninja_run(const char *folder, unsigned jobs) {
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "ninja in %s was stopped: %s", folder,
                        strsignal(WTERMSIG(ended)));
   if (WEXITSTATUS(ended) != 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "a step failed in %s; what it printed above says why",
-                       folder);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "a step failed in %s; see its output above", folder);
   return LAMPAR_OK;
 }

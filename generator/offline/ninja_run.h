@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 
-/* `jobs` is the number of steps at a time; 0: Ninja's own choice. Waits for the end. Ninja's
- * progress, which is one redrawn line on a terminal, goes to standard error. Errors: SYSTEM (no
- * ninja; or a step failed, and what it printed says why). */
+/* `jobs` is the number of parallel steps; 0: Ninja's own choice. Waits for the end. Ninja's
+ * progress, one redrawn line on a terminal, goes to standard error. Errors: SYSTEM (no ninja; or a
+ * failed step, whose output was printed). */
 lampar_status lampar_ninja_run(const char *folder, unsigned jobs);
 
 #endif

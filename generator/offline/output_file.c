@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cache/file_write.h"
+#include "spec/file_bytes.h"
 #include "spec/files.h"
+#include "spec/folders.h"
 
 static bool has_bytes(const char *path, const void *bytes, size_t size) {
   struct stat facts;
@@ -36,7 +37,7 @@ lampar_status lampar_output_file_write(const char *path, const void *bytes, size
   const int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: cannot be written: %s", path, strerror(errno));
-  int cause = lampar_file_write(file, bytes, size);
+  int cause = lampar_file_bytes_write(file, bytes, size);
   if (close(file) != 0 && cause == 0) cause = errno;
   if (cause == 0 && rename(beside, path) != 0) cause = errno;
   if (cause == 0) return LAMPAR_OK;
@@ -45,23 +46,9 @@ lampar_status lampar_output_file_write(const char *path, const void *bytes, size
 }
 
 lampar_status lampar_output_folder_make(const char *path) {
-  char part[PATH_MAX];
-  const size_t length = strlen(path);
-  if (length == 0 || length >= sizeof part)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "folder '%s': empty, or too long a path", path);
-  memcpy(part, path, length + 1);
-  for (char *end = part + 1; end <= part + length; ++end) {
-    if (*end != '/' && *end != '\0') continue;
-    const char separator = *end;
-    *end = '\0';
-    if (mkdir(part, 0777) != 0 && errno != EEXIST)
-      return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                         "folder %s: cannot be made: %s; choose another with -o", path,
-                         strerror(errno));
-    *end = separator;
-  }
-  struct stat facts;
-  if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "folder %s: is a file; choose another with -o", path);
-  return LAMPAR_OK;
+  const int cause = lampar_folders_make(path, 0777);
+  if (cause == 0) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM,
+                     "folder %s cannot be created: %s; choose another with -o", path,
+                     strerror(cause));
 }

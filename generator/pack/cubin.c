@@ -32,7 +32,7 @@ static bool fits(const elf_view *elf, uint64_t offset, uint64_t size) {
   return offset <= elf->size && size <= elf->size - offset;
 }
 
-/* Copies: nothing in the file need be aligned. */
+/* Copies, because the file may be unaligned. */
 static bool copy(const elf_view *elf, uint64_t offset, void *to, size_t size) {
   if (!fits(elf, offset, size)) return false;
   memcpy(to, elf->bytes + offset, size);
@@ -45,7 +45,7 @@ static bool section_at(const elf_view *elf, uint32_t index, Elf64_Shdr *section)
               sizeof *section);
 }
 
-/* A string of a string section that is there as a whole; else "". */
+/* A complete string of a string section, or "". */
 static const char *string_at(const elf_view *elf, const Elf64_Shdr *strings, uint32_t offset) {
   if (strings->sh_type != SHT_STRTAB || !fits(elf, strings->sh_offset, strings->sh_size)) return "";
   if (offset >= strings->sh_size) return "";
@@ -61,7 +61,7 @@ static bool section_named(const elf_view *elf, const char *name, Elf64_Shdr *sec
   return false;
 }
 
-/* The kernel's index in the symbol table, 0 when it is not there. */
+/* The kernel's index in the symbol table; 0 if it is missing. */
 static uint32_t symbol_of(const elf_view *elf, const char *table, const char *kernel) {
   Elf64_Shdr symbols, strings;
   if (!section_named(elf, table, &symbols) || !section_at(elf, symbols.sh_link, &strings)) return 0;
@@ -123,7 +123,7 @@ lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kern
       elf.header.e_shentsize != sizeof(Elf64_Shdr))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: is not a cubin; compile its source again", file);
 
-  /* A shared object of arch emu keeps only what the loader needs. */
+  /* A stripped shared object of arch emu has only the dynamic symbols. */
   const bool is_emulated = elf.header.e_machine == MACHINE_HOST;
   const uint32_t symbol = symbol_of(&elf, is_emulated ? ".dynsym" : ".symtab", kernel);
   if (symbol == 0)
@@ -137,6 +137,6 @@ lampar_status lampar_cubin_read(const void *bytes, size_t size, const char *kern
       !attribute_of(&elf, &info, ATTRIBUTE_REGISTERS, symbol, &facts->registers) ||
       !attribute_of(&elf, &info, ATTRIBUTE_FRAME_SIZE, symbol, &facts->stack_bytes))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "%s: does not say what %s needs; compile its source again", file, kernel);
+                       "%s: has no resource usage of %s; compile its source again", file, kernel);
   return LAMPAR_OK;
 }

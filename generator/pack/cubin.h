@@ -1,4 +1,4 @@
-/* What a cubin, or the shared object that arch emu has in its place, says about its one kernel. */
+/* Facts about the one kernel of a cubin, or of the shared object that arch emu uses instead. */
 #ifndef LAMPAR_CUBIN_H
 #define LAMPAR_CUBIN_H
 

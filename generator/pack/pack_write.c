@@ -27,7 +27,7 @@ static size_t pack_size(const lampar_plan *plan, const lampar_cubin *cubins) {
 static lampar_status make_record(const lampar_variant *variant, const lampar_cubin *cubin,
                                  size_t offset, lampar_pack_record *record) {
   lampar_cubin_facts facts;
-  record->variant = *variant;
+  lampar_pack_record_from_variant(record, variant);
   lampar_variant_name(variant, record->name);
   LAMPAR_TRY(lampar_cubin_read(cubin->bytes, cubin->size, record->name, cubin->file, &facts));
   if (facts.is_emulated != (variant->arch == LAMPAR_ARCH_EMU))
@@ -46,7 +46,7 @@ lampar_status lampar_pack_write(const lampar_plan *plan, const lampar_cubin *cub
   *size = pack_size(plan, cubins);
   *bytes = calloc(1, *size); /* zeros between the parts */
   if (*bytes == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "pack %s: no memory for its %zu bytes", plan->name,
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "pack %s: out of memory for its %zu bytes", plan->name,
                        *size);
 
   lampar_pack_header *const header = (lampar_pack_header *)*bytes;

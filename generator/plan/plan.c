@@ -1,5 +1,6 @@
 #include "plan/plan.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +17,6 @@
 #include "spec/sandbox.h"
 #include "template/stages.h"
 
-/* A warp counts its mailboxes in 32 bits and steps from one to the next by the warps of the grid.
- */
-static const uint64_t vectors_max = UINT32_MAX / 2;
-
 typedef struct planning {
   const lampar_spec *spec;
   lampar_plan *plan;
@@ -30,7 +27,7 @@ typedef struct planning {
   lampar_variant key;
 } planning;
 
-/* What is dropped for one reason, on whatever archs and worlds, is said once. */
+/* A combination that is dropped for the same reason on several archs and worlds is listed once. */
 __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *plan, const char *what,
                                                                 const char *why, ...) {
   lampar_skip *skips = realloc(plan->skips, (plan->skip_count + 1) * sizeof *skips);
@@ -52,7 +49,7 @@ __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *pla
   return is_known ? LAMPAR_OK : lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
 }
 
-/* Two models, or a model and a number, may ask for the same width. */
+/* Two models, or a model and a number, may have the same width. */
 static lampar_status choose_widths(planning *p) {
   const lampar_spec *spec = p->spec;
   p->widths = calloc(spec->width_count + 1, sizeof *p->widths);
@@ -89,13 +86,13 @@ static lampar_status too_many(const planning *p, uint64_t kernels, const char *m
       spec->dtype_count, p->width_count - 1, epilogues, LAMPAR_PACK_RECORDS_MAX);
 }
 
-/* ---- one key: its epilogue, then its kernels; inside of the sandbox ---- */
+/* ---- one key: its epilogue, then its kernels; inside the sandbox ---- */
 
 static bool is_fused(const planning *p) {
   return p->epilogue->text[0] != '\0';
 }
 
-/* Fills in the key's epilogue. False: the stages make no sense for it, which the plan says. */
+/* Fills in the key's epilogue. False: the stages refuse the key, and the plan lists why. */
 static bool declare_epilogue(lua_State *L, planning *p) {
   const lampar_own_stages own = {p->spec->stages_folder, p->spec->stages};
   const lampar_stages_result result =
@@ -128,7 +125,7 @@ static void set_flag(lua_State *L, const char *name, bool value) {
 /* The epilogue alone follows NCCL, whose calls have no limit. */
 static uint64_t rows_of(const planning *p) {
   if (p->key.algorithm != LAMPAR_EPILOGUE_ONLY) return p->spec->rows;
-  const uint64_t rows = vectors_max / lampar_variant_row_mailboxes(&p->key);
+  const uint64_t rows = LAMPAR_VECTORS_MAX / lampar_variant_row_mailboxes(&p->key);
   return rows < INT32_MAX ? rows : INT32_MAX;
 }
 
@@ -157,6 +154,9 @@ static void push_shapes(lua_State *L, const planning *p) {
   set_integer(L, "world", key->world);
   set_integer(L, "hidden", key->hidden);
   set_integer(L, "element_bytes", lampar_dtype_bytes(key->dtype));
+  set_integer(L, "mailbox_bytes", LAMPAR_MAILBOX_BYTES);
+  set_integer(L, "warps_max", LAMPAR_WARPS_MAX);
+  set_integer(L, "cluster_max", LAMPAR_CLUSTER_MAX);
   set_integer(L, "rows", rows_of(p));
   set_integer(L, "bytes", bytes_of(p));
   lua_call(L, 1, 2);
@@ -190,14 +190,14 @@ static uint64_t vectors_of(const lampar_variant *variant) {
 
 static lampar_status add_variant(lampar_plan *plan, const lampar_variant *variant) {
   const uint64_t vectors = vectors_of(variant);
-  if (vectors <= vectors_max) {
+  if (vectors <= LAMPAR_VECTORS_MAX) {
     plan->variants[plan->variant_count++] = *variant;
     return LAMPAR_OK;
   }
   char name[LAMPAR_NAME_BYTES];
   lampar_variant_name(variant, name);
   return skip(plan, name, "takes %llu mailboxes, a kernel counts to %llu; ask for fewer %s",
-              (unsigned long long)vectors, (unsigned long long)vectors_max,
+              (unsigned long long)vectors, (unsigned long long)LAMPAR_VECTORS_MAX,
               variant->hidden > 0 ? "rows" : "bytes");
 }
 
@@ -214,6 +214,7 @@ static void add_kernels(lua_State *L, planning *p) {
   }
   lua_pop(L, 1);
   const lua_Integer count = luaL_len(L, -1);
+  if (count < 1) luaL_error(L, "geometry.lua: no shape for a key");
   lampar_variant *variants =
       realloc(plan->variants, (plan->variant_count + (size_t)count) * sizeof *variants);
   if (!variants) luaL_error(L, "out of memory for the plan");
@@ -257,6 +258,7 @@ static lampar_status expand_world(planning *p, lampar_sandbox *sandbox, uint32_t
           .rounding = is_fused(p) ? spec->rounding : LAMPAR_ROUNDING_UNFUSED,
           .trigger = trigger_of(spec, arch),
           .watchdog_ms = world == 1 ? 0 : spec->watchdog_ms,
+          .alignment = spec->alignment,
       };
       LAMPAR_TRY(lampar_sandbox_run(sandbox, spec->name, expand_key, p));
     }
@@ -272,6 +274,7 @@ static lampar_status expand_epilogue(planning *p, lampar_sandbox *sandbox) {
       LAMPAR_TRY(expand_world(p, sandbox, spec->archs[a], spec->worlds[w]));
   }
   if (p->plan->variant_count > before) return LAMPAR_OK;
+  assert(p->plan->skip_count > 0); /* geometry.lua gives at least one shape for every key */
   const lampar_skip *last = &p->plan->skips[p->plan->skip_count - 1];
   return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: no kernel is left: %s: %s", p->epilogue->where,
                      last->what, last->why);

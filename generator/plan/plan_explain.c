@@ -1,4 +1,4 @@
-/* A plan in words. */
+/* A plan as text for people. */
 #include "plan/plan.h"
 
 #include <stdio.h>
@@ -57,6 +57,7 @@ static void explain_spec(FILE *out, const lampar_spec *spec) {
   fprintf(out, "  link         %s\n", spec->needs_nvlink ? "nvlink" : "any");
   fprintf(out, "  pdl          %s (archs before sm_90: off)\n", lampar_trigger_name(spec->trigger));
   fprintf(out, "  watchdog_ms  %u\n", spec->watchdog_ms);
+  if (spec->alignment > 0) fprintf(out, "  alignment    %u\n", spec->alignment);
 
   fputs("\ndefaults taken\n", out);
   for (size_t i = 0; i < spec->default_count; ++i) fprintf(out, "  %s\n", spec->defaults[i]);
@@ -103,7 +104,7 @@ static void explain_operands(FILE *out, const lampar_plan *plan) {
   }
 }
 
-/* Where two-shot takes over: behind the last one-shot kernel of the same calls. */
+/* Where two-shot takes over: after the largest one-shot kernel for the same calls. */
 static void explain_twoshot(FILE *out, const lampar_plan *plan) {
   const int width = lampar_plan_name_width(plan);
   bool is_first = true;

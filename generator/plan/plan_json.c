@@ -9,39 +9,16 @@
 #include <cjson/cJSON.h>
 
 #include "base/error.h"
-#include "pack/arch.h"
-#include "pack/dtype.h"
-#include "pack/enum_names.h"
 #include "pack/pack_format.h"
 #include "plan/json_text.h"
-#include "plan/operand_json.h"
-
-enum { FILE_BYTES_MAX = 16 << 20 };
+#include "plan/variant_json.h"
 
 /* ---- writing ---- */
 
 static bool add_variant(cJSON *list, const lampar_variant *variant) {
-  char name[LAMPAR_NAME_BYTES];
-  lampar_variant_name(variant, name);
   cJSON *entry = cJSON_CreateObject();
-  if (!entry || !cJSON_AddItemToArray(list, entry)) return false;
-  return cJSON_AddStringToObject(entry, "name", name) &&
-         cJSON_AddStringToObject(entry, "arch", lampar_arch_name(variant->arch)) &&
-         cJSON_AddStringToObject(entry, "algorithm", lampar_algorithm_name(variant->algorithm)) &&
-         cJSON_AddNumberToObject(entry, "world", variant->world) &&
-         cJSON_AddStringToObject(entry, "dtype", lampar_dtype_name(variant->dtype)) &&
-         cJSON_AddStringToObject(entry, "epilogue", variant->epilogue) &&
-         cJSON_AddStringToObject(entry, "rounding", lampar_rounding_name(variant->rounding)) &&
-         cJSON_AddNumberToObject(entry, "hidden", variant->hidden) &&
-         cJSON_AddNumberToObject(entry, "max_rows", variant->max_rows) &&
-         cJSON_AddNumberToObject(entry, "max_bytes", (double)variant->max_bytes) &&
-         cJSON_AddBoolToObject(entry, "persistent", variant->persistent) &&
-         cJSON_AddNumberToObject(entry, "threads", variant->threads) &&
-         cJSON_AddNumberToObject(entry, "cluster", variant->cluster) &&
-         cJSON_AddNumberToObject(entry, "vectors_per_warp", variant->vectors_per_warp) &&
-         cJSON_AddStringToObject(entry, "trigger", lampar_trigger_name(variant->trigger)) &&
-         cJSON_AddNumberToObject(entry, "watchdog_ms", variant->watchdog_ms) &&
-         lampar_operands_to_json(entry, variant->operands, variant->operand_count);
+  return entry != NULL && cJSON_AddItemToArray(list, entry) &&
+         lampar_variant_to_json(entry, variant);
 }
 
 static bool add_workspace(cJSON *list, const lampar_plan *plan, uint32_t world) {
@@ -81,12 +58,8 @@ static bool fill(cJSON *root, const lampar_plan *plan) {
 }
 
 lampar_status lampar_plan_to_json(const lampar_plan *plan, char **text) {
-  cJSON *root = cJSON_CreateObject();
-  if (root && !fill(root, plan)) {
-    cJSON_Delete(root);
-    root = NULL;
-  }
-  return lampar_json_text(root, text);
+  cJSON *const root = cJSON_CreateObject();
+  return lampar_json_text(root, root != NULL && fill(root, plan), text);
 }
 
 /* ---- reading ---- */
@@ -94,7 +67,7 @@ lampar_status lampar_plan_to_json(const lampar_plan *plan, char **text) {
 static lampar_status damaged(const char *where, const char *what) {
   return lampar_fail(
       LAMPAR_ERROR_ARGUMENT,
-      "%s: not a plan that this lampar wrote: %s; make it again with `lampar plan SPEC "
+      "%s: not a plan that this lampar wrote: %s; create it again with `lampar plan SPEC "
       "--json`",
       where, what);
 }
@@ -108,57 +81,8 @@ static bool read_integer(const cJSON *object, const char *name, double limit, ui
   return true;
 }
 
-static bool read_u32(const cJSON *object, const char *name, uint32_t *value) {
-  uint64_t number;
-  if (!read_integer(object, name, UINT32_MAX, &number)) return false;
-  *value = (uint32_t)number;
-  return true;
-}
-
 static const char *read_text(const cJSON *object, const char *name) {
   return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
-}
-
-static bool read_epilogue(const cJSON *entry, lampar_variant *variant) {
-  const char *epilogue = read_text(entry, "epilogue"), *rounding = read_text(entry, "rounding");
-  const cJSON *operands = cJSON_GetObjectItemCaseSensitive(entry, "operands");
-  if (!epilogue || strlen(epilogue) >= sizeof variant->epilogue || !rounding ||
-      !cJSON_IsArray(operands) || !lampar_rounding_parse(rounding, &variant->rounding))
-    return false;
-  memcpy(variant->epilogue, epilogue, strlen(epilogue));
-  const cJSON *operand;
-  cJSON_ArrayForEach(operand, operands) {
-    if (variant->operand_count == LAMPAR_OPERANDS_MAX ||
-        !lampar_operand_from_json(operand, &variant->operands[variant->operand_count++]))
-      return false;
-  }
-  return true;
-}
-
-static bool read_variant(const cJSON *entry, lampar_variant *variant) {
-  *variant = (lampar_variant){0};
-  const char *arch = read_text(entry, "arch"), *dtype = read_text(entry, "dtype");
-  const char *algorithm = read_text(entry, "algorithm");
-  const char *given_name = read_text(entry, "name"), *trigger = read_text(entry, "trigger");
-  const cJSON *persistent = cJSON_GetObjectItemCaseSensitive(entry, "persistent");
-  if (!arch || !dtype || !algorithm || !given_name || !trigger || !cJSON_IsBool(persistent))
-    return false;
-  variant->persistent = cJSON_IsTrue(persistent);
-  if (!lampar_arch_parse(arch, &variant->arch) || !lampar_dtype_parse(dtype, &variant->dtype) ||
-      !lampar_algorithm_parse(algorithm, &variant->algorithm) || !read_epilogue(entry, variant) ||
-      !lampar_dtype_has_kernels(variant->dtype) || !read_u32(entry, "world", &variant->world) ||
-      !read_u32(entry, "hidden", &variant->hidden) ||
-      !read_u32(entry, "max_rows", &variant->max_rows) ||
-      !read_integer(entry, "max_bytes", 0x1p53, &variant->max_bytes) ||
-      !read_u32(entry, "threads", &variant->threads) ||
-      !read_u32(entry, "cluster", &variant->cluster) ||
-      !read_u32(entry, "vectors_per_warp", &variant->vectors_per_warp) ||
-      !lampar_trigger_parse(trigger, &variant->trigger) ||
-      !read_u32(entry, "watchdog_ms", &variant->watchdog_ms) || !lampar_variant_is_valid(variant))
-    return false;
-  char name[LAMPAR_NAME_BYTES];
-  lampar_variant_name(variant, name);
-  return strcmp(name, given_name) == 0;
 }
 
 static bool read_skip(const cJSON *entry, lampar_skip *skip) {
@@ -181,7 +105,7 @@ static lampar_status read_lists(const char *where, const cJSON *root, lampar_pla
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", where);
   const cJSON *entry;
   cJSON_ArrayForEach(entry, kernels) {
-    if (!read_variant(entry, &plan->variants[plan->variant_count++]))
+    if (!lampar_variant_from_json(entry, &plan->variants[plan->variant_count++]))
       return damaged(where, "a kernel's fields are damaged or do not make its name");
   }
   cJSON_ArrayForEach(entry, skipped) {
@@ -198,7 +122,7 @@ static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan
   if (schema != LAMPAR_PLAN_SCHEMA)
     return lampar_fail(
         LAMPAR_ERROR_ARGUMENT,
-        "%s: a plan of schema %llu, this lampar reads %d; make it again with `lampar plan "
+        "%s: a plan of schema %llu, this lampar reads %d; create it again with `lampar plan "
         "SPEC --json`",
         where, (unsigned long long)schema, LAMPAR_PLAN_SCHEMA);
   const char *name = read_text(root, "name");
@@ -213,8 +137,8 @@ static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan
   return read_lists(where, root, plan);
 }
 
-/* What was read, written again, has to be the text: so nothing is overlooked, no field too many, no
- * wrong order, no wrong sum. */
+/* The plan, written again, must give the same text: this finds unknown fields, a wrong order and
+ * wrong totals. */
 static lampar_status check_round_trip(const char *where, const char *text,
                                       const lampar_plan *plan) {
   char *again;
@@ -226,7 +150,7 @@ static lampar_status check_round_trip(const char *where, const char *text,
   if (!equal)
     return lampar_fail(
         LAMPAR_ERROR_ARGUMENT,
-        "%s:%zu: not what this lampar writes for such a plan; make it again with `lampar "
+        "%s:%zu: not what this lampar writes for such a plan; create it again with `lampar "
         "plan SPEC --json`",
         where, line);
   for (size_t i = 1; i < plan->variant_count; ++i)
@@ -250,7 +174,7 @@ lampar_status lampar_plan_read(const char *path, lampar_plan *plan) {
   *plan = (lampar_plan){0};
   char *text;
   size_t size;
-  LAMPAR_TRY(lampar_file_read(path, FILE_BYTES_MAX, &text, &size));
+  LAMPAR_TRY(lampar_file_read(path, LAMPAR_PLAN_BYTES_MAX, &text, &size));
   const lampar_status status = strlen(text) == size ? lampar_plan_from_json(path, text, plan)
                                                     : damaged(path, "it holds a zero byte");
   free(text);

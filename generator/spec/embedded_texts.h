@@ -1,5 +1,5 @@
-/* Files that are carried inside as text: generator/lua/, because bytecode depends on the Lua that
- * made it, and templates/, so that a process needs no files of lampar's to make kernels. */
+/* Files that are embedded as text: generator/lua/ (text, because bytecode depends on the Lua
+ * version) and templates/, so that a process can build kernels without files of lampar. */
 #ifndef LAMPAR_EMBEDDED_TEXTS_H
 #define LAMPAR_EMBEDDED_TEXTS_H
 
@@ -15,7 +15,7 @@ typedef struct lampar_embedded_text {
 extern const lampar_embedded_text lampar_embedded_lua[];
 extern const lampar_embedded_text lampar_embedded_templates[];
 
-/* NULL: there is none. */
+/* NULL if there is none. */
 const lampar_embedded_text *lampar_embedded_find(const lampar_embedded_text *texts,
                                                  const char *name);
 

@@ -14,7 +14,7 @@
 #include "spec/files.h"
 #include "spec/sandbox.h"
 
-enum { CONFIG_BYTES_MAX = 16 << 20, DEPTH_MAX = 64 };
+enum { DEPTH_MAX = 64 };
 
 typedef struct conversion {
   const char *path;
@@ -100,7 +100,7 @@ lampar_status lampar_hf_config_spec(const char *path, const lampar_hf_request *r
                                     char **remarks) {
   char *text = NULL;
   size_t size;
-  LAMPAR_TRY(lampar_file_read(path, CONFIG_BYTES_MAX, &text, &size));
+  LAMPAR_TRY(lampar_file_read(path, LAMPAR_MODEL_CONFIG_BYTES_MAX, &text, &size));
   const char *end = text;
   cJSON *const config = cJSON_ParseWithLengthOpts(text, size + 1, &end, true);
   lampar_sandbox *sandbox = NULL;
@@ -110,7 +110,7 @@ lampar_status lampar_hf_config_spec(const char *path, const lampar_hf_request *r
     int line = 1;
     for (const char *at = text; at < end; ++at) line += *at == '\n';
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                         "%s:%d: is no JSON; name the config.json of a model", path, line);
+                         "%s:%d: is not JSON; name the config.json of a model", path, line);
   }
   if (status == LAMPAR_OK) status = lampar_sandbox_open(&sandbox);
   if (status == LAMPAR_OK) status = lampar_sandbox_run(sandbox, path, convert, &c);

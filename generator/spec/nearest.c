@@ -5,7 +5,7 @@
 
 enum { TEXT_MAX = 127 };
 
-/* Levenshtein's; of longer names only the first characters count. */
+/* Levenshtein distance; of long names only the first characters count. */
 static size_t distance(const char *a, const char *b) {
   const size_t width = strnlen(b, TEXT_MAX), height = strnlen(a, TEXT_MAX);
   size_t row[TEXT_MAX + 1];

@@ -1,4 +1,4 @@
-/* The known name that a mistyped one probably means. */
+/* Suggestions for mistyped names. */
 #ifndef LAMPAR_NEAREST_H
 #define LAMPAR_NEAREST_H
 

@@ -16,7 +16,7 @@
 enum {
   HOOK_INSTRUCTIONS = 1000,
   /* A few library functions take long for one instruction, such as an insertion at the front of a
-   * long list; no sensible spec or template comes near this. */
+   * long list. No sensible spec or template comes near this limit. */
   SECONDS = 10,
 };
 
@@ -36,7 +36,7 @@ static lampar_sandbox *sandbox_of(lua_State *L) {
 
 static void *allocate(void *user, void *block, size_t old_size, size_t new_size) {
   lampar_sandbox *sandbox = user;
-  if (!block) old_size = 0; /* then it is a type tag */
+  if (!block) old_size = 0; /* Lua passes a type tag instead */
   if (new_size == 0) {
     free(block);
     sandbox->bytes -= old_size;
@@ -72,7 +72,7 @@ static int require_embedded(lua_State *L) {
   return 1;
 }
 
-/* function f(path, line, ...) -> function (...) that tells f the place it is called from. */
+/* function f(path, line, ...) -> function (...) that passes f the place of the call. */
 static int call_with_place(lua_State *L) {
   lua_Debug caller;
   const bool known = lua_getstack(L, 1, &caller) && lua_getinfo(L, "Sl", &caller);
@@ -84,7 +84,7 @@ static int call_with_place(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* nearest(word, names): the name that the word probably means. */
+/* nearest(word, names): the name that the user probably meant. */
 static int nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
   const size_t count = (size_t)luaL_len(L, 2);
@@ -146,7 +146,7 @@ void lampar_sandbox_load(lua_State *L, const char *text, size_t size, const char
 
 static int message_text(lua_State *L) {
   if (lua_type(L, 1) != LUA_TSTRING)
-    lua_pushfstring(L, "an error was raised with a %s, not with a text", luaL_typename(L, 1));
+    lua_pushfstring(L, "an error was raised with a %s instead of a text", luaL_typename(L, 1));
   return 1;
 }
 
@@ -191,7 +191,7 @@ lampar_status lampar_sandbox_run(lampar_sandbox *sandbox, const char *subject, l
   lampar_status status = LAMPAR_OK;
   if (result == LUA_ERRMEM || (result == LUA_ERRRUN && is_out_of_memory(L))) {
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                         "%s: stopped because it asks for more than %d MiB of memory", subject,
+                         "%s: stopped because it needs more than %d MiB of memory", subject,
                          LAMPAR_SANDBOX_MEMORY_MIB);
   } else if (result != LUA_OK) {
     lua_pushcfunction(L, whole_path);

@@ -15,15 +15,13 @@
 #include "pack/enum_names.h"
 #include "spec/sandbox.h"
 
-enum { FILE_BYTES_MAX = 1 << 20 };
-
-/* What the protected body works on. */
+/* The state of the protected body. */
 typedef struct reading {
   const char *path;
   const char *given; /* the text; NULL: the file's */
   lampar_spec *spec;
   lampar_files *read;
-  char *text; /* held here because a Lua error leaves the function that reads it */
+  char *text; /* kept here because a Lua error skips the rest of the function that reads it */
 } reading;
 
 /* Raises the message of a failed call as a Lua error. */
@@ -33,7 +31,7 @@ static void check(lua_State *L, lampar_status status) {
 
 /* ---- running the file ---- */
 
-/* The field of the table on top of the stack gets one more name at its end. */
+/* Appends a name to a field of the table on top of the stack. */
 static void add_name(lua_State *L, const char *field, const char *name) {
   luaL_getsubtable(L, -1, field);
   lua_pushstring(L, name);
@@ -50,13 +48,13 @@ static void set_names(lua_State *L) {
     add_name(L, "roundings", lampar_rounding_name(rounding));
 }
 
-/* Pushes what the file returns. `texts` and `environment` are places on the stack. */
+/* Pushes the value that the file returns. `texts` and `environment` are stack indices. */
 static void run_file(lua_State *L, reading *r, const char *path, int texts, int environment) {
   size_t size;
   if (r->given) {
     lua_pushstring(L, r->given);
   } else {
-    check(L, lampar_file_read(path, FILE_BYTES_MAX, &r->text, &size));
+    check(L, lampar_file_read(path, LAMPAR_SPEC_BYTES_MAX, &r->text, &size));
     if (r->read) check(L, lampar_files_add(r->read, path));
     lua_pushlstring(L, r->text, size);
     free(r->text);
@@ -72,7 +70,7 @@ static void run_file(lua_State *L, reading *r, const char *path, int texts, int 
   lua_pop(L, 2);
 }
 
-/* Pushes the path of a file or folder beside the spec. */
+/* Pushes the path of a file or folder next to the spec. */
 static const char *push_beside(lua_State *L, const reading *r, const char *name) {
   const char *slash = strrchr(r->path, '/');
   lua_pushlstring(L, r->path, slash ? (size_t)(slash - r->path) + 1 : 0);
@@ -81,7 +79,7 @@ static const char *push_beside(lua_State *L, const reading *r, const char *name)
   return lua_tostring(L, -1);
 }
 
-/* has_folder(name); upvalue 1 the reading. A spec that is given as text has nothing beside it. */
+/* has_folder(name); upvalue 1 the reading. A spec given as text has no folder. */
 static int has_folder(lua_State *L) {
   const reading *r = lua_touserdata(L, lua_upvalueindex(1));
   struct stat facts;
@@ -102,7 +100,7 @@ static int require_beside(lua_State *L) {
   if (length == 0 || name[0] == '/' || strstr(name, "..") || strlen(name) != length)
     return luaL_error(
         L,
-        "require \"%s\": only files beside the spec or below its folder; no '..' and no "
+        "require \"%s\": only files next to the spec or below its folder; no '..' and no "
         "absolute path",
         name);
   if (lua_getfield(L, lua_upvalueindex(4), name) != LUA_TNIL) {
@@ -234,6 +232,7 @@ static void copy_spec(lua_State *L, const reading *r, lampar_spec *spec) {
   lua_pop(L, 1);
   spec->trigger = word(L, "pdl", lampar_trigger_parse);
   spec->watchdog_ms = (uint32_t)integer(L, "watchdog_ms");
+  spec->alignment = (uint32_t)integer(L, "alignment");
   copy_defaults(L, spec);
 }
 
@@ -253,6 +252,10 @@ static int read_spec(lua_State *L) {
   lua_setfield(L, -2, "has_folder");
   lua_pushinteger(L, LAMPAR_WORLD_MAX);
   lua_setfield(L, -2, "world_max");
+  lua_pushinteger(L, LAMPAR_PACK_NAME_BYTES - 1);
+  lua_setfield(L, -2, "name_max");
+  lua_pushinteger(L, LAMPAR_VECTOR_BYTES);
+  lua_setfield(L, -2, "alignment");
   lua_call(L, 1, 1);
 
   lua_getfield(L, VOCABULARY, "spec");

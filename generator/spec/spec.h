@@ -1,4 +1,4 @@
-/* What a user asks for: a spec file, run and checked. */
+/* A spec file, run and checked. */
 #ifndef LAMPAR_SPEC_H
 #define LAMPAR_SPEC_H
 
@@ -10,18 +10,16 @@
 #include "spec/files.h"
 
 enum {
-  LAMPAR_SPEC_NAME_BYTES = 64,
   LAMPAR_SPEC_ARCHS = 16,
   LAMPAR_SPEC_DTYPES = 16,
 };
 
 typedef struct lampar_width {
   uint32_t elements;
-  char *model; /* whose width it is; NULL: given as a number */
+  char *model; /* the model that has this width; NULL: given as a number */
 } lampar_width;
 
-/* A list of stages. Which stages and options there are is up to the stage files; the plan asks
- * them. */
+/* A list of stages. The stage files define the stages and their options; the plan checks them. */
 typedef struct lampar_spec_epilogue {
   char *text;  /* "residual+rmsnorm.weight=f32", options in order of their names; "": plain */
   char *where; /* "x.lua:7: epilogue[2]", for messages */
@@ -30,7 +28,7 @@ typedef struct lampar_spec_epilogue {
 /* Plain data, owned by the struct. Lists are in the order of the file, without duplicates; but two
  * models may have the same width. */
 typedef struct lampar_spec {
-  char name[LAMPAR_SPEC_NAME_BYTES];
+  char name[LAMPAR_PACK_NAME_BYTES];
   uint32_t archs[LAMPAR_SPEC_ARCHS];
   size_t arch_count;
   uint32_t worlds[LAMPAR_WORLD_MAX];
@@ -45,18 +43,19 @@ typedef struct lampar_spec {
   size_t epilogue_count;
   uint32_t rounding;   /* lampar_rounding of all epilogues */
   char *weight_dtype;  /* default of the stages' weight options; NULL: each stage's own */
-  char *stages;        /* folder of the spec's own stages, beside the spec; NULL: none */
-  char *stages_folder; /* the same, as it is opened */
+  char *stages;        /* folder of the spec's own stages, next to the spec; NULL: none */
+  char *stages_folder; /* the path under which it is opened */
   bool needs_nvlink;
   uint32_t trigger;     /* enum lampar_trigger */
-  uint32_t watchdog_ms; /* bound of a wait; 0: none */
-  char **defaults;      /* "rows = 128": what the file leaves out, in the order of the fields */
+  uint32_t watchdog_ms; /* timeout of a wait; 0: none */
+  uint32_t alignment;   /* bytes that all pointers and row strides are multiples of; 0: any */
+  char **defaults;      /* "rows = 128": fields that the file omits, in their order */
   size_t default_count;
 } lampar_spec;
 
-/* Runs the file in the sandbox. `read`, unless it is NULL, gets it and what it requires, also after
- * an error. On an error `spec` is empty. Errors: ARGUMENT (the message starts with the file and,
- * where there is one, the line), SYSTEM. */
+/* Runs the file in the sandbox. `read`, unless it is NULL, gets the file and those it requires,
+ * even after an error. On an error `spec` is empty. Errors: ARGUMENT (the message starts with the
+ * file and, where there is one, the line), SYSTEM. */
 lampar_status lampar_spec_read(const char *path, lampar_spec *spec, lampar_files *read);
 
 /* The same for a text, which messages call `name`; it has no folder to require files from. */

@@ -9,8 +9,7 @@
 
 #include "base/error.h"
 #include "pack/arch.h"
-#include "pack/dtype.h"
-#include "pack/enum_names.h"
+#include "pack/variant_fields.h"
 #include "spec/sandbox.h"
 #include "template/stages.h"
 #include "template/template_run.h"
@@ -70,36 +69,37 @@ static int params(lua_State *L) {
   return 0;
 }
 
+/* needs "a b c": what a part uses of what templates before it have made known. */
+static int needs(lua_State *L) {
+  const char *at = luaL_checkstring(L, 1);
+  while (*(at += strspn(at, " ")) != '\0') {
+    lua_pushlstring(L, at, strcspn(at, " "));
+    at += strcspn(at, " ");
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL)
+      return luaL_error(L, "$needs: %s is not known here", lua_tostring(L, -2));
+  }
+  return 0;
+}
+
 static void set_text(lua_State *L, int table, const char *name, const char *text) {
   lua_pushstring(L, text);
   lua_setfield(L, table, name);
 }
 
-static void set_number(lua_State *L, int table, const char *name, uint32_t number) {
-  lua_pushinteger(L, number);
-  lua_setfield(L, table, name);
-}
-
+/* Every field of the variant is a parameter. */
 static void push_given(lua_State *L, const lampar_variant *variant) {
   lua_newtable(L);
-  const int given = lua_gettop(L);
-  set_text(L, given, "arch", lampar_arch_name(variant->arch));
-  set_text(L, given, "algorithm", lampar_algorithm_name(variant->algorithm));
-  set_number(L, given, "world", variant->world);
-  set_text(L, given, "dtype", lampar_dtype_name(variant->dtype));
-  set_text(L, given, "epilogue", variant->epilogue);
-  set_text(L, given, "rounding", lampar_rounding_name(variant->rounding));
-  set_number(L, given, "hidden", variant->hidden);
-  set_number(L, given, "persistent", variant->persistent);
-  set_number(L, given, "threads", variant->threads);
-  set_number(L, given, "cluster", variant->cluster);
-  set_number(L, given, "vectors_per_warp", variant->vectors_per_warp);
-  set_text(L, given, "trigger", lampar_trigger_name(variant->trigger));
-  set_number(L, given, "watchdog_ms", variant->watchdog_ms);
+  for (const lampar_variant_field *field = lampar_variant_fields; field->name != NULL; ++field) {
+    if (field->kind == LAMPAR_FIELD_NAME || field->kind == LAMPAR_FIELD_TEXT)
+      lua_pushstring(L, lampar_variant_get_text(variant, field));
+    else lua_pushinteger(L, (lua_Integer)lampar_variant_get(variant, field));
+    lua_setfield(L, -2, field->name);
+  }
 }
 
-/* Makes `stages` and `operands` known. What the stage files declare has to be what the plan was
- * made with: callers are told of the plan's operands. */
+/* Makes `stages`, `schedule` and `operands` known. What the stage files declare has to be what the
+ * plan was made with: callers are told of the plan's operands. */
 static void set_stages(lua_State *L, rendering *r) {
   const lampar_stages_result result =
       lampar_stages_push(L, &r->run, &r->own, r->variant, r->variant->epilogue, NULL);
@@ -114,11 +114,20 @@ static void set_stages(lua_State *L, rendering *r) {
                "epilogue %s: the stage files declare other operands than the plan has; make "
                "the plan again",
                r->variant->epilogue);
-  lua_getfield(L, -1, "stages");
-  lua_setfield(L, ENVIRONMENT, "stages");
-  lua_getfield(L, -1, "operands");
-  lua_setfield(L, ENVIRONMENT, "operands");
+  static const char *const lists[] = {"stages", "schedule", "operands"};
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
+    lua_getfield(L, -1, lists[i]);
+    lua_setfield(L, ENVIRONMENT, lists[i]);
+  }
   lua_pop(L, 1);
+}
+
+/* Replaces the sink's block by what is left of it without unused functions, types and constants. */
+static void prune(lua_State *L) {
+  lampar_sandbox_embedded(L, "prune");
+  lua_getfield(L, SINK, "block");
+  lua_call(L, 1, 1);
+  lua_setfield(L, SINK, "block");
 }
 
 static int render(lua_State *L) {
@@ -138,12 +147,16 @@ static int render(lua_State *L) {
   for (int i = RENDERING; i <= GIVEN; ++i) lua_pushvalue(L, i);
   lua_pushcclosure(L, params, GIVEN);
   lua_setfield(L, ENVIRONMENT, "params");
+  lua_pushvalue(L, ENVIRONMENT);
+  lua_pushcclosure(L, needs, 1);
+  lua_setfield(L, ENVIRONMENT, "needs");
 
   static const char folder[] = "templates/";
   lampar_template_run_file(L, &r->run, r->run.templates, r->main + sizeof folder - 1, r->main,
                            ENVIRONMENT, SINK);
   if (!r->has_params) luaL_error(L, "%s: has no $params line", r->main);
 
+  prune(L);
   lua_getfield(L, SINK, "block");
   lampar_template_block_text(L, lua_gettop(L), r->line_directives);
   r->source = strdup(lua_tostring(L, -1));

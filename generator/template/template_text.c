@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "spec/embedded_texts.h"
 
-enum { FILE_BYTES_MAX = 1 << 20 };
-
 static bool make_path(const char *folder, const char *name, char path[PATH_MAX]) {
   const int length = snprintf(path, PATH_MAX, "%s/%s", folder, name);
   return length > 0 && length < PATH_MAX;
@@ -39,7 +37,7 @@ lampar_status lampar_template_read(const char *folder, const char *name, char **
   char path[PATH_MAX];
   if (!make_path(folder, name, path))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%.64s...: the path is too long", folder);
-  LAMPAR_TRY(lampar_file_read(path, FILE_BYTES_MAX, text, size));
+  LAMPAR_TRY(lampar_file_read(path, LAMPAR_TEMPLATE_BYTES_MAX, text, size));
   const lampar_status status = read ? lampar_files_add(read, path) : LAMPAR_OK;
   if (status != LAMPAR_OK) free(*text);
   return status;

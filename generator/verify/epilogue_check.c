@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "verify/epilogue_walk.h"
 #include "verify/reference.h"
+#include "verify/row_check.h"
 #include "verify/stage_reference.h"
 
 /* Numbers of a format in ascending order, both zeros in one place. */
@@ -15,97 +15,100 @@ static int64_t position(uint32_t dtype, uint32_t bits) {
   return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
 }
 
-/* How far a neighbour of the nearest number may be. */
-static double reach_of(uint32_t dtype, double value) {
+/* The largest distance of a neighbour of the nearest number. */
+static double neighbour_distance(uint32_t dtype, double value) {
   return 1.5 * lampar_reference_ulp(dtype, value);
 }
 
-/* In doubt the next number up or down is right as well, and so is what the doubt itself can do. */
-static bool is_right(const lampar_walk *walk, size_t i, uint32_t got) {
-  const uint32_t expected = lampar_encode(walk->dtype, walk->x[i]);
-  const double number = lampar_decode(walk->dtype, got), x = walk->x[i];
+/* If x is not exact, the next number up or down is right as well, and so is anything within the
+ * tolerance. */
+static bool is_right(const lampar_row_check *check, size_t i, uint32_t got) {
+  const uint32_t expected = lampar_encode(check->dtype, check->x[i]);
+  const double number = lampar_decode(check->dtype, got), x = check->x[i];
   if (isnan(x) || isnan(number)) return isnan(x) && isnan(number);
-  if (walk->is_exact) return got == expected;
-  const int64_t apart = position(walk->dtype, got) - position(walk->dtype, expected);
+  if (check->is_exact) return got == expected;
+  const int64_t apart = position(check->dtype, got) - position(check->dtype, expected);
   return (apart >= -1 && apart <= 1) ||
-         (walk->slack[i] > 0 && fabs(number - x) <= walk->slack[i] + reach_of(walk->dtype, x));
+         (check->tolerance[i] > 0 &&
+          fabs(number - x) <= check->tolerance[i] + neighbour_distance(check->dtype, x));
 }
 
-/* Whether what goes on is more than what is stored. */
-static bool keeps_fp32(const lampar_walk *walk) {
-  return walk->call->variant->rounding == LAMPAR_ROUNDING_FP32 && walk->dtype != LAMPAR_F32;
+/* Whether the next stage continues with more bits than are stored. */
+static bool keeps_fp32(const lampar_row_check *check) {
+  return check->call->variant->rounding == LAMPAR_ROUNDING_FP32 && check->dtype != LAMPAR_F32;
 }
 
-lampar_status lampar_walk_store(lampar_walk *walk, const char *operand,
-                                const lampar_operand_memory *memory) {
-  const size_t first = (size_t)(walk->row * memory->stride);
-  for (size_t i = 0; i < walk->hidden; ++i) {
-    const uint32_t got = lampar_element_load(walk->dtype, memory->got, first + i);
-    const float number = lampar_decode(walk->dtype, got);
-    if (!is_right(walk, i, got)) return lampar_walk_wrong(walk, operand, i, number, walk->x[i]);
-    lampar_element_store(walk->dtype, memory->expected, first + i, got);
-    if (!keeps_fp32(walk)) walk->x[i] = number;
+lampar_status lampar_row_check_store(lampar_row_check *check, const char *operand,
+                                     const lampar_operand_memory *memory) {
+  const size_t first = (size_t)(check->row * memory->stride);
+  for (size_t i = 0; i < check->hidden; ++i) {
+    const uint32_t got = lampar_element_load(check->dtype, memory->got, first + i);
+    const float number = lampar_decode(check->dtype, got);
+    if (!is_right(check, i, got))
+      return lampar_row_check_wrong(check, operand, i, number, check->x[i]);
+    lampar_element_store(check->dtype, memory->expected, first + i, got);
+    if (!keeps_fp32(check)) check->x[i] = number;
   }
-  if (!keeps_fp32(walk)) walk->is_exact = true;
+  if (!keeps_fp32(check)) check->is_exact = true;
   return LAMPAR_OK;
 }
 
-/* What a stage's result becomes before the next one has it. */
-static void end_stage(lampar_walk *walk) {
-  if (keeps_fp32(walk)) return;
-  for (size_t i = 0; i < walk->hidden; ++i) {
-    if (walk->is_exact)
-      walk->x[i] = lampar_decode(walk->dtype, lampar_encode(walk->dtype, walk->x[i]));
-    else walk->slack[i] += reach_of(walk->dtype, walk->x[i]);
+/* Rounds a stage's result as it is passed to the next one. */
+static void end_stage(lampar_row_check *check) {
+  if (keeps_fp32(check)) return;
+  for (size_t i = 0; i < check->hidden; ++i) {
+    if (check->is_exact)
+      check->x[i] = lampar_decode(check->dtype, lampar_encode(check->dtype, check->x[i]));
+    else check->tolerance[i] += neighbour_distance(check->dtype, check->x[i]);
   }
 }
 
-static void add(lampar_walk *walk, const char *name, bool per_row) {
+static void add(lampar_row_check *check, const char *name, bool per_row) {
   const lampar_operand_info *info = NULL;
-  const lampar_operand_memory *memory = lampar_walk_operand(walk, name, &info);
-  const size_t first = per_row ? (size_t)(walk->row * memory->stride) : 0;
-  for (size_t i = 0; i < walk->hidden; ++i)
-    walk->x[i] += lampar_walk_number(info, memory, first + i);
-  end_stage(walk);
+  const lampar_operand_memory *memory = lampar_row_check_operand(check, name, &info);
+  const size_t first = per_row ? (size_t)(check->row * memory->stride) : 0;
+  for (size_t i = 0; i < check->hidden; ++i)
+    check->x[i] += lampar_row_check_number(info, memory, first + i);
+  end_stage(check);
 }
 
-static const float *read_columns(const lampar_walk *walk, const char *name, float *numbers) {
+static const float *read_columns(const lampar_row_check *check, const char *name, float *numbers) {
   const lampar_operand_info *info = NULL;
-  const lampar_operand_memory *memory = lampar_walk_operand(walk, name, &info);
+  const lampar_operand_memory *memory = lampar_row_check_operand(check, name, &info);
   if (memory == NULL) return NULL;
-  for (size_t i = 0; i < walk->hidden; ++i) numbers[i] = lampar_walk_number(info, memory, i);
+  for (size_t i = 0; i < check->hidden; ++i) numbers[i] = lampar_row_check_number(info, memory, i);
   return numbers;
 }
 
-/* Takes over the norm. It is stored next, which makes x exact again, or the doubt goes on. */
-static lampar_status end_norm(lampar_walk *walk) {
-  walk->is_exact = false;
-  for (size_t i = 0; i < walk->hidden; ++i) {
-    walk->x[i] = (float)walk->norm[i];
+/* Continues with the norm. Storing it next makes x exact again; else the tolerance grows. */
+static lampar_status end_norm(lampar_row_check *check) {
+  check->is_exact = false;
+  for (size_t i = 0; i < check->hidden; ++i) {
+    check->x[i] = (float)check->norm[i];
     /* The sum of squares, and three roundings. */
-    if (keeps_fp32(walk)) walk->slack[i] += fabs(walk->norm[i]) * 0x1p-20;
+    if (keeps_fp32(check)) check->tolerance[i] += fabs(check->norm[i]) * 0x1p-20;
   }
-  if (!walk->is_stored_next) end_stage(walk);
+  if (!check->is_stored_next) end_stage(check);
   return LAMPAR_OK;
 }
 
-static lampar_status walk_rmsnorm(lampar_walk *walk) {
+static lampar_status check_rmsnorm(lampar_row_check *check) {
   char value[32];
-  lampar_norm norm = {walk->norm, walk->slack};
-  const float offset = strtof(lampar_walk_option(walk, "offset", "0", value), NULL);
-  lampar_reference_rmsnorm(walk->x, walk->hidden, read_columns(walk, "weight", walk->weight),
-                           offset, lampar_walk_scalar(walk, "eps"), walk->dtype == LAMPAR_F32,
-                           &norm);
-  return end_norm(walk);
+  lampar_norm norm = {check->norm, check->tolerance};
+  const float offset = strtof(lampar_row_check_option(check, "offset", "0", value), NULL);
+  lampar_reference_rmsnorm(check->x, check->hidden, read_columns(check, "weight", check->weight),
+                           offset, lampar_row_check_scalar(check, "eps"),
+                           check->dtype == LAMPAR_F32, &norm);
+  return end_norm(check);
 }
 
-static lampar_status walk_layernorm(lampar_walk *walk) {
-  lampar_norm norm = {walk->norm, walk->slack};
-  lampar_reference_layernorm(walk->x, walk->hidden,
-                             read_columns(walk, "layernorm_weight", walk->weight),
-                             read_columns(walk, "layernorm_bias", walk->bias),
-                             lampar_walk_scalar(walk, "eps"), walk->dtype == LAMPAR_F32, &norm);
-  return end_norm(walk);
+static lampar_status check_layernorm(lampar_row_check *check) {
+  lampar_norm norm = {check->norm, check->tolerance};
+  lampar_reference_layernorm(
+      check->x, check->hidden, read_columns(check, "layernorm_weight", check->weight),
+      read_columns(check, "layernorm_bias", check->bias), lampar_row_check_scalar(check, "eps"),
+      check->dtype == LAMPAR_F32, &norm);
+  return end_norm(check);
 }
 
 /* "rmsnorm.offset_1" is a rmsnorm. */
@@ -125,60 +128,61 @@ static int stage_length(const char *text) {
   return (int)strcspn(text, "+");
 }
 
-/* Behind a norm that is not stored, a map could take its input's doubt anywhere. */
-static bool apply_own(lampar_walk *walk) {
-  const lampar_stage_map *own = find_own(walk->call->own_stages, walk->stage, walk->stage_length);
-  if (own == NULL || !walk->is_exact) return false;
-  for (size_t i = 0; i < walk->hidden; ++i) walk->x[i] = own->map(walk->x[i]);
-  end_stage(walk);
+/* After a norm that is not stored, a map could amplify the tolerance without limit. */
+static bool apply_own(lampar_row_check *check) {
+  const lampar_stage_map *own =
+      find_own(check->call->own_stages, check->stage, check->stage_length);
+  if (own == NULL || !check->is_exact) return false;
+  for (size_t i = 0; i < check->hidden; ++i) check->x[i] = own->map(check->x[i]);
+  end_stage(check);
   return true;
 }
 
-static lampar_status walk_bias(lampar_walk *walk) {
-  add(walk, "bias", false);
+static lampar_status check_bias(lampar_row_check *check) {
+  add(check, "bias", false);
   return LAMPAR_OK;
 }
 
-static lampar_status walk_residual(lampar_walk *walk) {
-  add(walk, "residual", true);
-  const lampar_operand_memory *out = lampar_walk_operand(walk, "residual_out", NULL);
-  return out != NULL ? lampar_walk_store(walk, "residual_out", out) : LAMPAR_OK;
+static lampar_status check_residual(lampar_row_check *check) {
+  add(check, "residual", true);
+  const lampar_operand_memory *out = lampar_row_check_operand(check, "residual_out", NULL);
+  return out != NULL ? lampar_row_check_store(check, "residual_out", out) : LAMPAR_OK;
 }
 
-static lampar_status walk_norm_out(lampar_walk *walk) {
-  return lampar_walk_store(walk, "norm", lampar_walk_operand(walk, "norm", NULL));
+static lampar_status check_norm_out(lampar_row_check *check) {
+  return lampar_row_check_store(check, "norm", lampar_row_check_operand(check, "norm", NULL));
 }
 
 static const struct {
   const char *name;
-  lampar_status (*walk)(lampar_walk *walk);
+  lampar_status (*check)(lampar_row_check *check);
 } stages[] = {
-    {"bias", walk_bias},
-    {"residual", walk_residual},
-    {"rmsnorm", walk_rmsnorm},
-    {"layernorm", walk_layernorm},
-    {"norm_out", walk_norm_out},
-    {"fp8_static", lampar_walk_fp8_static},
-    {"fp8_token", lampar_walk_fp8_token},
-    {"fp8_group", lampar_walk_fp8_group},
-    {"nvfp4", lampar_walk_nvfp4},
-    {"int8_token", lampar_walk_int8_token},
+    {"bias", check_bias},
+    {"residual", check_residual},
+    {"rmsnorm", check_rmsnorm},
+    {"layernorm", check_layernorm},
+    {"norm_out", check_norm_out},
+    {"fp8_static", lampar_row_check_fp8_static},
+    {"fp8_token", lampar_row_check_fp8_token},
+    {"fp8_group", lampar_row_check_fp8_group},
+    {"nvfp4", lampar_row_check_nvfp4},
+    {"int8_token", lampar_row_check_int8_token},
 };
 enum { STAGES = sizeof stages / sizeof stages[0] };
 
-/* Index of a known stage; STAGES: it is not known. */
+/* Index of a known stage; STAGES: unknown. */
 static size_t find_stage(const char *text, int length) {
   size_t i = 0;
   while (i < STAGES && !is_name(stages[i].name, text, length)) ++i;
   return i;
 }
 
-static lampar_status walk_stage(lampar_walk *walk) {
-  const size_t stage = find_stage(walk->stage, walk->stage_length);
-  if (stage < STAGES) return stages[stage].walk(walk);
-  if (apply_own(walk)) return LAMPAR_OK;
+static lampar_status check_stage(lampar_row_check *check) {
+  const size_t stage = find_stage(check->stage, check->stage_length);
+  if (stage < STAGES) return stages[stage].check(check);
+  if (apply_own(check)) return LAMPAR_OK;
   return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: there is no reference for the stage %.*s here",
-                     walk->call->variant->epilogue, walk->stage_length, walk->stage);
+                     check->call->variant->epilogue, check->stage_length, check->stage);
 }
 
 bool lampar_epilogue_has_reference(const lampar_variant *variant,
@@ -196,61 +200,61 @@ bool lampar_epilogue_quantizes(const lampar_variant *variant) {
   return lampar_variant_operand(variant, "quantized") >= 0;
 }
 
-static void sum_ranks(lampar_walk *walk) {
-  const lampar_variant *variant = walk->call->variant;
-  const size_t first = (size_t)walk->row * walk->hidden;
-  for (size_t i = 0; i < walk->hidden; ++i) {
+static void sum_ranks(lampar_row_check *check) {
+  const lampar_variant *variant = check->call->variant;
+  const size_t first = (size_t)check->row * check->hidden;
+  for (size_t i = 0; i < check->hidden; ++i) {
     float sum = 0;
     for (uint32_t rank = 0; rank < variant->world; ++rank) {
-      const void *input = walk->call->input[rank];
+      const void *input = check->call->input[rank];
       const float number =
-          lampar_decode(walk->dtype, lampar_element_load(walk->dtype, input, first + i));
+          lampar_decode(check->dtype, lampar_element_load(check->dtype, input, first + i));
       sum = rank == 0 ? number : sum + number;
     }
-    walk->x[i] = sum;
-    walk->slack[i] = 0;
+    check->x[i] = sum;
+    check->tolerance[i] = 0;
   }
-  walk->is_exact = true;
-  end_stage(walk);
+  check->is_exact = true;
+  end_stage(check);
 }
 
-static lampar_status walk_row(lampar_walk *walk) {
-  const char *text = walk->call->variant->epilogue;
-  sum_ranks(walk);
+static lampar_status check_row(lampar_row_check *check) {
+  const char *text = check->call->variant->epilogue;
+  sum_ranks(check);
   while (*text != '\0') {
-    walk->stage = text;
-    walk->stage_length = stage_length(text);
-    text += walk->stage_length + (text[walk->stage_length] == '+');
-    walk->is_stored_next = *text == '\0' || is_name("norm_out", text, stage_length(text));
-    LAMPAR_TRY(walk_stage(walk));
+    check->stage = text;
+    check->stage_length = stage_length(text);
+    text += check->stage_length + (text[check->stage_length] == '+');
+    check->is_stored_next = *text == '\0' || is_name("norm_out", text, stage_length(text));
+    LAMPAR_TRY(check_stage(check));
   }
-  if (lampar_epilogue_quantizes(walk->call->variant)) return LAMPAR_OK;
-  return lampar_walk_store(walk, "output", &walk->call->output);
+  if (lampar_epilogue_quantizes(check->call->variant)) return LAMPAR_OK;
+  return lampar_row_check_store(check, "output", &check->call->output);
 }
 
 lampar_status lampar_epilogue_check(const lampar_finished_call *call) {
   const size_t hidden = call->variant->hidden;
-  lampar_walk walk = {
+  lampar_row_check check = {
       .call = call,
       .dtype = call->variant->dtype,
       .hidden = hidden,
-      .x = malloc(hidden * sizeof *walk.x),
-      .slack = malloc(hidden * sizeof *walk.slack),
-      .norm = malloc(hidden * sizeof *walk.norm),
-      .weight = malloc(hidden * sizeof *walk.weight),
-      .bias = malloc(hidden * sizeof *walk.bias),
-      .codes = malloc(hidden * sizeof *walk.codes),
+      .x = malloc(hidden * sizeof *check.x),
+      .tolerance = malloc(hidden * sizeof *check.tolerance),
+      .norm = malloc(hidden * sizeof *check.norm),
+      .weight = malloc(hidden * sizeof *check.weight),
+      .bias = malloc(hidden * sizeof *check.bias),
+      .codes = malloc(hidden * sizeof *check.codes),
   };
   lampar_status status = LAMPAR_OK;
-  if (walk.x == NULL || walk.slack == NULL || walk.norm == NULL || walk.weight == NULL ||
-      walk.bias == NULL || walk.codes == NULL)
+  if (check.x == NULL || check.tolerance == NULL || check.norm == NULL || check.weight == NULL ||
+      check.bias == NULL || check.codes == NULL)
     status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a row of %zu elements", hidden);
-  for (; walk.row < call->rows && status == LAMPAR_OK; ++walk.row) status = walk_row(&walk);
-  free(walk.x);
-  free(walk.slack);
-  free(walk.norm);
-  free(walk.weight);
-  free(walk.bias);
-  free(walk.codes);
+  for (; check.row < call->rows && status == LAMPAR_OK; ++check.row) status = check_row(&check);
+  free(check.x);
+  free(check.tolerance);
+  free(check.norm);
+  free(check.weight);
+  free(check.bias);
+  free(check.codes);
   return status;
 }

@@ -9,7 +9,7 @@
 #include "verify/epilogue_layout.h"
 #include "verify/reference.h"
 
-/* What sample_row needs to know. */
+/* Input of sample_row. */
 typedef struct plan {
   uint64_t seed;
   uint32_t hidden;
@@ -18,7 +18,7 @@ typedef struct plan {
 static uint32_t sample_row(uint32_t dtype, int rank, size_t index, const void *user) {
   const plan *p = user;
   const size_t row = index / p->hidden, column = index % p->hidden;
-  const size_t chosen = (row * 7919 + 3) % p->hidden; /* where a row's odd element is */
+  const size_t chosen = (row * 7919 + 3) % p->hidden; /* the column of a row's special element */
   const uint32_t usual = lampar_sample_finite(dtype, rank, index, &p->seed);
   switch (row % LAMPAR_SAMPLE_ROW_KINDS) {
   case 0: return 0;
@@ -35,7 +35,7 @@ static uint32_t sample_row(uint32_t dtype, int rank, size_t index, const void *u
   }
 }
 
-/* The same operand holds the same numbers in every epilogue. */
+/* An operand has the same contents in every epilogue. */
 static uint64_t name_number(const char *name) {
   uint64_t number = 100;
   while (*name != '\0') number = number * 31 + (unsigned char)*name++;
@@ -70,7 +70,7 @@ static lampar_status make_operand(lampar_epilogue_samples *s, uint32_t i, uint64
   const uint64_t count = lampar_operand_extent(&s->variant, info, s->rows, stride);
   s->operand[i] = malloc(count * lampar_dtype_bytes(info->dtype));
   if (s->operand[i] == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the operand %s", info->name);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the operand %s", info->name);
   if (info->granularity == LAMPAR_GRANULARITY_TENSOR)
     lampar_element_store(info->dtype, s->operand[i], 0,
                          lampar_encode(info->dtype, scalar(info, scalars)));

@@ -1,5 +1,6 @@
-/* Inputs of fused calls of one kernel: rows of every rank's input, and what the epilogue's operands
- * hold. A row's results depend on nothing but that row, so calls take any run of rows. */
+/* Inputs of fused calls of one kernel: rows of every rank's input, and the contents of the
+ * epilogue's operands. A row's results depend on that row only, so a call may take any run of rows.
+ */
 #ifndef LAMPAR_EPILOGUE_SAMPLES_H
 #define LAMPAR_EPILOGUE_SAMPLES_H
 
@@ -16,9 +17,9 @@ typedef struct lampar_epilogue_samples {
 
 enum {
   /* Kinds of rows, the same every 16: zeros, one huge element, subnormals, a NaN, an infinity,
-   * equal elements, negative zeros; the rest holds finite numbers of many magnitudes. */
+   * equal elements, negative zeros; the rest are finite numbers over many binades. */
   LAMPAR_SAMPLE_ROW_KINDS = 16,
-  /* Sets of the numbers per tensor and per call: usual ones, zero, infinity, tiny. */
+  /* Sets of the numbers per tensor and per call: common ones, zero, infinity, tiny. */
   LAMPAR_SAMPLE_SCALARS = 4,
 };
 
@@ -26,8 +27,8 @@ enum {
 lampar_status lampar_epilogue_samples_create(const lampar_variant *variant, uint64_t rows,
                                              uint64_t seed, int scalars,
                                              lampar_epilogue_samples *samples);
-/* Turns them into those of the epilogue alone: one rank, whose input is what the plain all-reduce
- * gives. */
+/* Turns them into samples of the epilogue-only kernel: one rank, whose input is the result of the
+ * plain all-reduce. */
 void lampar_epilogue_samples_sum(lampar_epilogue_samples *samples);
 void lampar_epilogue_samples_destroy(lampar_epilogue_samples *samples);
 

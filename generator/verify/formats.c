@@ -2,19 +2,19 @@
 
 #include <math.h>
 
-/* A small binary format without infinities. Read as a number, the code of a magnitude counts the
- * values upwards from zero. */
+/* A small binary format without infinities. Read as an integer, the code without its
+ * sign counts the values upwards from zero. */
 typedef struct format {
   int mantissa_bits;
   int exponent_min;      /* of the smallest normal number */
-  unsigned largest_code; /* of a finite magnitude */
+  unsigned largest_code; /* of a finite value */
   unsigned sign;         /* its bit */
   unsigned nan;          /* what a NaN becomes: the code for it, or the largest */
 } format;
 
 static const format e4m3 = {3, -6, 0x7e, 0x80, 0x7f}, e2m1 = {1, 0, 0x7, 0x8, 0x7};
 
-static float decode_magnitude(format f, unsigned code) {
+static float decode_absolute(format f, unsigned code) {
   const unsigned steps = 1u << f.mantissa_bits, exponent = code >> f.mantissa_bits;
   const unsigned fraction = code & (steps - 1);
   if (exponent == 0) return ldexpf((float)fraction, f.exponent_min - f.mantissa_bits);
@@ -22,24 +22,24 @@ static float decode_magnitude(format f, unsigned code) {
 }
 
 /* Of a number that is not NaN. */
-static unsigned encode_magnitude(format f, float value) {
-  const float magnitude = fabsf(value);
-  if (magnitude >= decode_magnitude(f, f.largest_code)) return f.largest_code;
+static unsigned encode_absolute(format f, float value) {
+  const float absolute = fabsf(value);
+  if (absolute >= decode_absolute(f, f.largest_code)) return f.largest_code;
   int exponent = f.exponent_min;
-  if (magnitude >= ldexpf(1, f.exponent_min)) exponent = ilogbf(magnitude);
+  if (absolute >= ldexpf(1, f.exponent_min)) exponent = ilogbf(absolute);
   /* The number in steps of its binade, rounded to nearest even; a carry reaches the next binade. */
-  const double count = nearbyint(ldexp(magnitude, f.mantissa_bits - exponent));
+  const double count = nearbyint(ldexp(absolute, f.mantissa_bits - exponent));
   return ((unsigned)(exponent - f.exponent_min) << f.mantissa_bits) + (unsigned)count;
 }
 
 static float decode(format f, unsigned code) {
-  const float magnitude = decode_magnitude(f, code & (f.sign - 1));
-  return code & f.sign ? -magnitude : magnitude;
+  const float absolute = decode_absolute(f, code & (f.sign - 1));
+  return code & f.sign ? -absolute : absolute;
 }
 
 static uint8_t encode(format f, float value) {
   if (isnan(value)) return (uint8_t)f.nan;
-  return (uint8_t)((signbit(value) ? f.sign : 0) | encode_magnitude(f, value));
+  return (uint8_t)((signbit(value) ? f.sign : 0) | encode_absolute(f, value));
 }
 
 float lampar_e4m3_decode(uint8_t bits) {

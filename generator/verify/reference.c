@@ -57,11 +57,11 @@ static inline uint32_t encode_bf16(float value) {
 static inline uint32_t encode_f16(float value) {
   if (isnan(value)) return 0x7fff;
   const uint32_t sign = bits_of_float(value) >> 16 & 0x8000;
-  const float magnitude = fabsf(value);
-  if (magnitude >= 65520.0f) return sign | 0x7c00; /* half an ulp above the largest, and more */
+  const float absolute = fabsf(value);
+  if (absolute >= 65520.0f) return sign | 0x7c00; /* half an ulp above the largest, and more */
   /* Below the normal range the value is a count of 2^-24; 1024 of them are the smallest normal. */
-  if (magnitude < 0x1p-14f) return sign | (uint32_t)rintf(magnitude * 0x1p24f);
-  return sign | round_off(bits_of_float(magnitude) - ((127 - 15) << 23), 13);
+  if (absolute < 0x1p-14f) return sign | (uint32_t)rintf(absolute * 0x1p24f);
+  return sign | round_off(bits_of_float(absolute) - ((127 - 15) << 23), 13);
 }
 
 float lampar_decode(uint32_t dtype, uint32_t bits) {
@@ -131,11 +131,11 @@ double lampar_reference_ulp(uint32_t dtype, double value) {
 
 bool lampar_reference_within(uint32_t dtype, int world, const void *const *inputs, size_t index,
                              uint32_t bits, double *exact) {
-  double sum = 0, magnitudes = 0;
+  double sum = 0, absolute_sum = 0;
   for (int rank = 0; rank < world; ++rank) {
     const double value = lampar_decode(dtype, lampar_element_load(dtype, inputs[rank], index));
     sum += value;
-    magnitudes += fabs(value);
+    absolute_sum += fabs(value);
   }
   *exact = sum;
   const double got = lampar_decode(dtype, bits);
@@ -144,7 +144,7 @@ bool lampar_reference_within(uint32_t dtype, int world, const void *const *input
   const format f = format_of(dtype);
   /* The errors of later additions are relative to sums that carry earlier ones: one part in 2^20
    * more. */
-  const double additions = (world - 1) * 0x1p-24 * magnitudes * (1 + 0x1p-20);
+  const double additions = (world - 1) * 0x1p-24 * absolute_sum * (1 + 0x1p-20);
   if (isinf(got))
     return (got > 0) == (sum > 0) &&
            fabs(sum) + additions >= f.largest + lampar_reference_ulp(dtype, f.largest) / 2;

@@ -34,8 +34,8 @@ size_t lampar_reference_difference(uint32_t dtype, const void *expected, const v
 double lampar_reference_ulp(uint32_t dtype, double value);
 
 /* Whether `bits` may be the sum of element `index`: half an ulp of the result, and (world-1) *
- * 2^-24 of the sum of magnitudes for the fp32 additions, away from the float64 sum. `exact` gets
- * that sum. */
+ * 2^-24 of the sum of absolute values for the fp32 additions, away from the float64 sum. `exact`
+ * gets that sum. */
 bool lampar_reference_within(uint32_t dtype, int world, const void *const *inputs, size_t index,
                              uint32_t bits, double *exact);
 

@@ -85,7 +85,8 @@ lampar_status lampar_samples_create(uint32_t dtype, int world, size_t count,
     complete = (samples->input[rank] = malloc(bytes)) != NULL;
   if (!complete) {
     lampar_samples_destroy(samples);
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for %d inputs of %zu bytes", world, bytes);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %d inputs of %zu bytes", world,
+                       bytes);
   }
   divide(samples, element, user);
   return LAMPAR_OK;
@@ -105,7 +106,7 @@ lampar_status lampar_samples_check_bound(const lampar_samples *samples) {
   double exact;
   lampar_reference_within(samples->dtype, samples->world, (const void *const *)samples->input,
                           index, bits, &exact);
-  return lampar_fail(LAMPAR_ERROR_SYSTEM,
+  return lampar_fail(LAMPAR_ERROR_MISMATCH,
                      "%s, world %d, element %zu: sum %a, float64 %a: too far apart",
                      lampar_dtype_name(samples->dtype), samples->world, index,
                      (double)lampar_decode(samples->dtype, bits), exact);

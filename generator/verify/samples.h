@@ -1,4 +1,4 @@
-/* Inputs of every rank, and the bits that their sum must have. An element's sum depends on nothing
+/* Inputs of every rank, and the exact bits of their sum. An element's sum depends on nothing
  * but that element of each input, so any slice of the inputs is the input of a call whose result is
  * known. */
 #ifndef LAMPAR_SAMPLES_H
@@ -24,10 +24,11 @@ lampar_status lampar_samples_create(uint32_t dtype, int world, size_t count,
                                     lampar_samples *samples);
 void lampar_samples_destroy(lampar_samples *samples);
 
-/* SYSTEM, with the element, when an expected sum is further from the float64 sum than its bound. */
+/* MISMATCH, with the element, when an expected sum is further from the float64 sum than its bound.
+ */
 lampar_status lampar_samples_check_bound(const lampar_samples *samples);
 
-/* Finite numbers of many magnitudes, some zeros and subnormals. `user` is a uint64_t, the seed. */
+/* Finite numbers over many binades, some zeros and subnormals. `user` is a uint64_t, the seed. */
 uint32_t lampar_sample_finite(uint32_t dtype, int rank, size_t index, const void *user);
 
 /* Any bits at all. `user` is a uint64_t, the seed. */

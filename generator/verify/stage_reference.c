@@ -5,7 +5,7 @@
 
 #include "verify/formats.h"
 
-/* What an fp32 accumulator would hold of it, but for rounding. */
+/* The sum as an fp32 accumulator would hold it, except for rounding. */
 static double accumulated(double sum, bool is_wide) {
   return !is_wide && sum > FLT_MAX ? INFINITY : sum;
 }
@@ -17,62 +17,62 @@ void lampar_reference_rmsnorm(const float *x, size_t count, const float *weight,
   const double inverse = 1 / sqrt(accumulated(squares, is_wide) / (double)count + eps);
   for (size_t i = 0; i < count; ++i) {
     norm->value[i] = x[i] * inverse * (weight != NULL ? (double)offset + weight[i] : 1);
-    norm->slack[i] = 0;
+    norm->tolerance[i] = 0;
   }
 }
 
 void lampar_reference_layernorm(const float *x, size_t count, const float *weight,
                                 const float *bias, float eps, bool is_wide, lampar_norm *norm) {
-  double sum = 0, magnitudes = 0, squares = 0;
+  double sum = 0, absolute_sum = 0, squares = 0;
   for (size_t i = 0; i < count; ++i) {
     sum += x[i];
-    magnitudes += fabs((double)x[i]);
+    absolute_sum += fabs((double)x[i]);
   }
   const double mean = sum / (double)count;
   for (size_t i = 0; i < count; ++i) squares += (x[i] - mean) * (x[i] - mean);
   const double inverse = 1 / sqrt(accumulated(squares, is_wide) / (double)count + eps);
-  /* The mean is an fp32 number: what it lacks matters where x is near it, and where the bias takes
-   * away most of the product. */
+  /* The mean is an fp32 number: its rounding error matters where x is near it, and where the bias
+   * cancels most of the product. */
   const double unit = is_wide ? 0x1p-50 : 0x1p-22;
-  const double mean_error = unit * magnitudes / (double)count;
+  const double mean_error = unit * absolute_sum / (double)count;
   for (size_t i = 0; i < count; ++i) {
     const double factor = inverse * (weight != NULL ? weight[i] : 1);
     const double product = (x[i] - mean) * factor;
     norm->value[i] = product + (bias != NULL ? bias[i] : 0);
-    norm->slack[i] = fabs(factor) * mean_error + (bias != NULL ? unit * fabs(product) : 0);
+    norm->tolerance[i] = fabs(factor) * mean_error + (bias != NULL ? unit * fabs(product) : 0);
   }
 }
 
-float lampar_reference_peak(const float *x, size_t count) {
-  float peak = 0;
+float lampar_reference_amax(const float *x, size_t count) {
+  float amax = 0;
   for (size_t i = 0; i < count; ++i)
-    if (fabsf(x[i]) > peak) peak = fabsf(x[i]);
-  return peak;
+    if (fabsf(x[i]) > amax) amax = fabsf(x[i]);
+  return amax;
 }
 
 void lampar_reference_fp8(const float *x, size_t count, float inverse, uint8_t *codes) {
   for (size_t i = 0; i < count; ++i) codes[i] = lampar_e4m3_encode(x[i] * inverse);
 }
 
-/* The largest magnitude, and no less than what has the least normal number for a scale. */
-static float scaled_peak(const float *x, size_t count, float limit) {
-  return fmaxf(lampar_reference_peak(x, count), limit * 0x1p-126f);
+/* The amax, but no less than the value whose scale is the least normal number. */
+static float scaled_amax(const float *x, size_t count, float limit) {
+  return fmaxf(lampar_reference_amax(x, count), limit * 0x1p-126f);
 }
 
-float lampar_reference_fp8_peak(const float *x, size_t count, uint8_t *codes) {
-  const float peak = scaled_peak(x, count, 448);
-  lampar_reference_fp8(x, count, 448 / peak, codes);
-  return peak / 448;
+float lampar_reference_fp8_amax(const float *x, size_t count, uint8_t *codes) {
+  const float amax = scaled_amax(x, count, 448);
+  lampar_reference_fp8(x, count, 448 / amax, codes);
+  return amax / 448;
 }
 
 uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes) {
-  const uint8_t power = lampar_e8m0_above(scaled_peak(x, count, 448) / 448);
+  const uint8_t power = lampar_e8m0_above(scaled_amax(x, count, 448) / 448);
   lampar_reference_fp8(x, count, ldexpf(1, 127 - (int)power), codes);
   return power;
 }
 
 uint8_t lampar_reference_nvfp4(const float *x, size_t count, float global, uint8_t *codes) {
-  const float sixth = lampar_reference_peak(x, count) / 6;
+  const float sixth = lampar_reference_amax(x, count) / 6;
   const uint8_t scale = lampar_e4m3_encode(global * sixth);
   lampar_reference_nvfp4_codes(x, count, global, scale, codes);
   return scale;
@@ -93,8 +93,8 @@ void lampar_reference_int8(const float *x, size_t count, float inverse, uint8_t 
   }
 }
 
-float lampar_reference_int8_peak(const float *x, size_t count, uint8_t *codes) {
-  const float peak = scaled_peak(x, count, 127);
-  lampar_reference_int8(x, count, 127 / peak, codes);
-  return peak / 127;
+float lampar_reference_int8_amax(const float *x, size_t count, uint8_t *codes) {
+  const float amax = scaled_amax(x, count, 127);
+  lampar_reference_int8(x, count, 127 / amax, codes);
+  return amax / 127;
 }

@@ -1,4 +1,4 @@
-/* What the stages of an epilogue must make of one row: norms in float64, quantised results exactly
+/* References for the stages of an epilogue on one row: norms in float64, quantised results exactly
  * as their formats define them. Written from the definitions, not from the kernels. */
 #ifndef LAMPAR_STAGE_REFERENCE_H
 #define LAMPAR_STAGE_REFERENCE_H
@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A norm's results, and how far fp32 may take a result away beside its own rounding: nothing for a
- * product, something where a sum cancels. */
+/* A norm's results, and the error that fp32 arithmetic may add to each besides its own rounding:
+ * none for a product, some where a sum cancels. */
 typedef struct lampar_norm {
   double *value;
-  double *slack;
+  double *tolerance;
 } lampar_norm;
 
 /* x / sqrt(mean(x^2) + eps) * (offset + weight); without a weight (NULL) the factor is 1. The
@@ -24,20 +24,20 @@ void lampar_reference_rmsnorm(const float *x, size_t count, const float *weight,
 void lampar_reference_layernorm(const float *x, size_t count, const float *weight,
                                 const float *bias, float eps, bool is_wide, lampar_norm *norm);
 
-/* The largest magnitude; NaNs do not count. 0 for a row of them. */
-float lampar_reference_peak(const float *x, size_t count);
+/* The largest absolute value; NaNs do not count. 0 for a row of NaNs. */
+float lampar_reference_amax(const float *x, size_t count);
 
 /* e4m3 of x * inverse. */
 void lampar_reference_fp8(const float *x, size_t count, float inverse, uint8_t *codes);
 
-/* A scale for a row or group: peak / 448, and e4m3 of x * (448 / peak). Here and below a peak
- * counts as no less than what has a scale of 2^-126, the least normal number. */
-float lampar_reference_fp8_peak(const float *x, size_t count, uint8_t *codes);
+/* A scale for a row or group: amax / 448, and e4m3 of x * (448 / amax). Here and below an amax is
+ * at least the value whose scale is 2^-126, the least normal number. */
+float lampar_reference_fp8_amax(const float *x, size_t count, uint8_t *codes);
 
-/* The same with a power of two as scale, the first that is not below peak / 448; an e8m0. */
+/* The same with a power of two as scale, the smallest that is not below amax / 448; an e8m0. */
 uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes);
 
-/* One group of NVFP4: the scale is e4m3 of global * (peak / 6), the codes are e2m1 of x * (global /
+/* One group of NVFP4: the scale is e4m3 of global * (amax / 6), the codes are e2m1 of x * (global /
  * scale), or zeros for a scale of 0. One code a byte. */
 uint8_t lampar_reference_nvfp4(const float *x, size_t count, float global, uint8_t *codes);
 
@@ -48,7 +48,7 @@ void lampar_reference_nvfp4_codes(const float *x, size_t count, float global, ui
 /* x * inverse rounded half to even, in -127 .. 127; a NaN is 0. */
 void lampar_reference_int8(const float *x, size_t count, float inverse, uint8_t *codes);
 
-/* The scale peak / 127, and the codes for 127 / peak. */
-float lampar_reference_int8_peak(const float *x, size_t count, uint8_t *codes);
+/* The scale amax / 127, and the codes for 127 / amax. */
+float lampar_reference_int8_amax(const float *x, size_t count, uint8_t *codes);
 
 #endif

@@ -1,4 +1,4 @@
-/* XXH3-128 of some bytes. Tells equal from different; it is no defence against an attacker. */
+/* XXH3-128. Detects differences; it is no defence against an attacker. */
 #ifndef LAMPAR_DIGEST_H
 #define LAMPAR_DIGEST_H
 
@@ -7,10 +7,10 @@
 
 enum { LAMPAR_DIGEST_BYTES = 16, LAMPAR_DIGEST_HEX = 33 };
 
-/* Big end first, as `xxhsum -H2` prints it. */
+/* Big-endian, as `xxhsum -H2` prints it. */
 void lampar_digest(const void *data, size_t size, uint8_t digest[LAMPAR_DIGEST_BYTES]);
 
-/* The same over parts that lie apart. */
+/* The same over the concatenation of several parts. */
 typedef struct lampar_digest_part {
   const void *data;
   size_t size;

@@ -25,6 +25,8 @@ static const struct {
     [LAMPAR_VARIABLE_EMU_LIBRARY] = {"LAMPAR_EMU_LIBRARY", "library of the emulated device"},
     [LAMPAR_VARIABLE_EMU_P2P] = {"LAMPAR_EMU_P2P", "0: emulated devices have no peer access"},
     [LAMPAR_VARIABLE_EMU_SEED] = {"LAMPAR_EMU_SEED", "seed of the emulated schedule (default 1)"},
+    [LAMPAR_VARIABLE_KERNEL] = {"LAMPAR_KERNEL",
+                                "use only kernels whose name matches this glob, in every group"},
     [LAMPAR_VARIABLE_NCCL_LIBRARY] = {"LAMPAR_NCCL_LIBRARY", "NCCL library to load"},
     [LAMPAR_VARIABLE_NVRTC_LIBRARY] = {"LAMPAR_NVRTC_LIBRARY", "NVRTC library to load"},
     [LAMPAR_VARIABLE_STRICT] = {"LAMPAR_STRICT",

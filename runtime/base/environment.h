@@ -1,4 +1,4 @@
-/* The LAMPAR_* variables: one table, read in one place. A field of a config wins over its variable.
+/* The LAMPAR_* variables: one table, read in one place. A field of a config overrides its variable.
  */
 #ifndef LAMPAR_ENVIRONMENT_H
 #define LAMPAR_ENVIRONMENT_H
@@ -18,6 +18,7 @@ enum lampar_variable {
   LAMPAR_VARIABLE_EMU_LIBRARY,
   LAMPAR_VARIABLE_EMU_P2P,
   LAMPAR_VARIABLE_EMU_SEED,
+  LAMPAR_VARIABLE_KERNEL,
   LAMPAR_VARIABLE_NCCL_LIBRARY,
   LAMPAR_VARIABLE_NVRTC_LIBRARY,
   LAMPAR_VARIABLE_STRICT,
@@ -28,10 +29,10 @@ enum lampar_variable {
 const char *lampar_variable_name(enum lampar_variable variable);
 const char *lampar_variable_meaning(enum lampar_variable variable);
 
-/* NULL when it is unset or empty. */
+/* NULL if it is unset or empty. */
 const char *lampar_variable_text(enum lampar_variable variable);
 
-/* Set to the empty text. */
+/* Set, but empty. */
 bool lampar_variable_is_empty(enum lampar_variable variable);
 
 /* Set, and not "0". */

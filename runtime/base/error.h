@@ -4,7 +4,7 @@
 
 #include "lampar/lampar.h"
 
-/* Makes the message that lampar_last_error returns on this thread, and returns `status`. */
+/* Sets the message that lampar_last_error returns on this thread, and returns `status`. */
 __attribute__((format(printf, 2, 3))) lampar_status lampar_fail(lampar_status status,
                                                                 const char *format, ...);
 
@@ -22,7 +22,7 @@ void lampar_failure_save(lampar_failure *failure, lampar_status status);
 /* Makes the failure the calling thread's last error, and returns its status. */
 lampar_status lampar_failure_raise(const lampar_failure *failure);
 
-/* Returns at once when `expression` is not LAMPAR_OK. */
+/* Returns from the function if `expression` is not LAMPAR_OK. */
 #define LAMPAR_TRY(expression)                                                                     \
   do {                                                                                             \
     lampar_status lampar_try_status = (expression);                                                \

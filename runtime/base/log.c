@@ -8,6 +8,8 @@
 #include "base/environment.h"
 
 static const char *const level_names[] = {"none", "warn", "info", "trace"};
+_Static_assert(sizeof level_names / sizeof level_names[0] == LAMPAR_LOG_TRACE + 1,
+               "every level has a name");
 
 /* %h and %p of LAMPAR_DEBUG_FILE, so that the ranks of a node do not share a file. */
 static void expand_path(const char *pattern, char *path, size_t size) {
@@ -34,7 +36,7 @@ void lampar_logger_open(lampar_logger *logger, lampar_log_function function, voi
   const char *level = lampar_variable_text(LAMPAR_VARIABLE_DEBUG);
   if (level != NULL) {
     int found = -1;
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i <= LAMPAR_LOG_TRACE; ++i)
       if (strcmp(level, level_names[i]) == 0) found = i;
     logger->level = found >= 0 ? (lampar_log_level)found : LAMPAR_LOG_WARN;
     if (found < 0)

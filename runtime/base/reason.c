@@ -1,5 +1,10 @@
 #include "lampar/lampar.h"
 
+/* Counted by reason in arrays of that length, and logged once by bits of a 32-bit word. */
+_Static_assert((int)LAMPAR_REASON_SETUP_FAILED < (int)LAMPAR_REASONS_MAX &&
+                   (int)LAMPAR_REASONS_MAX <= 32,
+               "there is room for every reason");
+
 const char *lampar_reason_string(lampar_reason reason) {
   switch (reason) {
   case LAMPAR_REASON_NONE: return "a kernel takes it";

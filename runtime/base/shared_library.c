@@ -47,7 +47,7 @@ lampar_status lampar_library_open_emulator(lampar_library *library, lampar_statu
   const char *file = lampar_variable_text(LAMPAR_VARIABLE_EMU_LIBRARY);
   if (file != NULL) return lampar_library_open(library, file, file, "cuInit", failure);
 
-  static const char anchor = 0; /* lies in this program or library */
+  static const char anchor = 0; /* an address in this program or library */
   Dl_info self;
   if (dladdr(&anchor, &self) != 0 && self.dli_fname != NULL) {
     const char *slash = strrchr(self.dli_fname, '/');

@@ -1,4 +1,4 @@
-# What `cmake --install` and `cpack` bring: the same target names as add_subdirectory gives.
+# What `cmake --install` and `cpack` install. The targets have the same names as with add_subdirectory.
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/lampar_add_pack.cmake)
 
@@ -12,9 +12,12 @@ install(TARGETS lampar_shared lampar_runtime lampar_jit_shared lampar
 install(TARGETS lampar_emu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/lampar
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
-# The tool looks for them in ../share from where it is.
+# The tool looks for them in ../share, relative to its own folder.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/templates DESTINATION share/lampar FILES_MATCHING PATTERN *.in)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+# Pages link only to each other, so that their links work here too.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/generator/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+install(FILES ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_SOURCE_DIR}/SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT lampar NAMESPACE lampar:: FILE lampar-targets.cmake DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/lampar-config.cmake.in

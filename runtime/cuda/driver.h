@@ -1,6 +1,6 @@
-/* The CUDA driver's entry points that lampar uses, found at run time. Nothing of CUDA is needed to
- * build: handles are the driver's own incomplete structs, constants are its ABI (cuda.h, checked by
- * tests/unit/abi_test.c where that header is there). */
+/* The CUDA driver's entry points that lampar uses, loaded at run time. Building needs no CUDA
+ * header: handles are the driver's own incomplete structs, constants are its ABI (cuda.h, checked
+ * by tests/unit/abi_test.c where that header is there). */
 #ifndef LAMPAR_DRIVER_H
 #define LAMPAR_DRIVER_H
 
@@ -190,8 +190,8 @@ typedef struct lampar_driver {
 #undef LAMPAR_DRIVER_FIELD
 } lampar_driver;
 
-/* Finds the driver: with LAMPAR_DEVICE=emu the emulated one, else libcuda.so.1, the process's own
- * first. Initialises it. Errors: DRIVER, naming the library, or the symbol that it lacks. */
+/* Loads and initialises the driver: the emulated one with LAMPAR_DEVICE=emu, else the process's
+ * own, else libcuda.so.1. Errors: DRIVER, naming the library, or the symbol that it lacks. */
 lampar_status lampar_driver_open(lampar_driver *driver);
 
 /* OK for CUDA_SUCCESS; else DRIVER with "what: NAME, text". */

@@ -1,5 +1,6 @@
-/* NCCL's entry points that lampar uses, found at run time: those already in the process first,
- * since the caller's communicator belongs to them. Constants are NCCL's ABI (nccl.h). */
+/* NCCL's entry points that lampar uses, loaded at run time. The library that the process already
+ * has comes first, because the caller's communicator belongs to it. Constants are NCCL's ABI
+ * (nccl.h). */
 #ifndef LAMPAR_NCCL_H
 #define LAMPAR_NCCL_H
 
@@ -43,8 +44,8 @@ typedef struct lampar_nccl {
 #undef LAMPAR_NCCL_FIELD
 } lampar_nccl;
 
-/* Finds NCCL: with LAMPAR_DEVICE=emu the emulated one; else LAMPAR_NCCL_LIBRARY, the process's own,
- * libnccl.so.2. Errors: NCCL, naming what was looked for. */
+/* Loads NCCL: the emulated one with LAMPAR_DEVICE=emu; else LAMPAR_NCCL_LIBRARY, else the process's
+ * own, else libnccl.so.2. Errors: NCCL, naming the library. */
 lampar_status lampar_nccl_open(lampar_nccl *nccl);
 
 /* OK for success; else NCCL with "what: text". */

@@ -188,14 +188,24 @@ lampar_status lampar_channel_gather(const lampar_channel *channel, const char *s
                      channel->activity, step, channel->rank, channel->world, result);
 }
 
+/* The lowest rank that failed; `world` when none did. A rank that timed out has waited for another:
+ * the cause is the failure of one that did not, if there is one. */
+static int find_failure(const lampar_failure *all, int world) {
+  int first = world;
+  for (int r = world - 1; r >= 0; --r)
+    if (all[r].status == LAMPAR_ERROR_TIMEOUT) first = r;
+  for (int r = world - 1; r >= 0; --r)
+    if (all[r].status != LAMPAR_OK && all[r].status != LAMPAR_ERROR_TIMEOUT) first = r;
+  return first;
+}
+
 lampar_status lampar_channel_vote(const lampar_channel *channel, const char *step,
                                   lampar_status own, lampar_failure *first) {
   lampar_failure mine, all[LAMPAR_WORLD_MAX];
   lampar_failure_save(&mine, own);
   lampar_failure_save(first, LAMPAR_OK);
   LAMPAR_TRY(lampar_channel_gather(channel, step, &mine, all, sizeof mine));
-  int r = 0;
-  while (r < channel->world && all[r].status == LAMPAR_OK) ++r;
+  const int r = find_failure(all, channel->world);
   if (r == channel->world) return LAMPAR_OK;
   first->status = all[r].status;
   snprintf(first->message, sizeof first->message, "rank %d, step %s: %.*s", r, step,

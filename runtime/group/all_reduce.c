@@ -69,9 +69,10 @@ static void describe(const lampar_group *group, const lampar_call *call, lampar_
   case LAMPAR_REASON_ROWS:
   case LAMPAR_REASON_BYTES:
     snprintf(message, size,
-             "%llu x %llu %s: %s; the group has %zu kernels and %llu mailboxes a lane", rows,
+             "%llu x %llu %s: %s; the group has %zu kernels%s%s and %llu mailboxes a lane", rows,
              length, lampar_dtype_name(call->dtype), lampar_reason_string(reason),
-             group->kernels.count, (unsigned long long)group->workspace.mailboxes);
+             group->kernels.count, group->names[0] != '\0' ? " with names like " : "", group->names,
+             (unsigned long long)group->workspace.mailboxes);
     break;
   default:
     snprintf(message, size, "%s%s%s", lampar_reason_string(reason),
@@ -95,17 +96,23 @@ static lampar_status run_kernel(lampar_group *group, const lampar_call *call, si
                                 struct CUstream_st *stream) {
   const lampar_kernel *kernel = &group->kernels.list[index];
   lampar_arguments arguments = group->arguments[call->lane];
-  LAMPAR_TRY(fill_arguments(call, &kernel->record->variant, &arguments));
+  LAMPAR_TRY(fill_arguments(call, &kernel->packed->variant, &arguments));
 
   /* All blocks of all ranks on a device must be on it at once. Mailboxes do not depend on the
    * launch, so this may be decided here, by this rank alone. */
-  if (!kernel->record->variant.persistent && !lampar_launch_fits(kernel, &arguments)) {
+  if (!kernel->packed->variant.persistent && !lampar_launch_fits(kernel, &arguments)) {
     const size_t persistent = lampar_select_persistent(&group->candidates, index);
-    if (persistent != SIZE_MAX) index = persistent;
+    if (persistent == SIZE_MAX)
+      return lampar_fail(
+          LAMPAR_ERROR_NO_KERNEL,
+          "%s: its blocks do not fit on this GPU at once, and there is no persistent "
+          "kernel to take its place; LAMPAR_KERNEL leaves kernels like %s",
+          kernel->packed->record->name, group->names);
+    index = persistent;
     kernel = &group->kernels.list[index];
   }
   arguments.kernel = (uint32_t)index;
-  uint64_t bound = kernel->record->variant.watchdog_ms;
+  uint64_t bound = kernel->packed->variant.watchdog_ms;
   if (group->config.watchdog_ms > 0 && group->config.watchdog_ms < bound)
     bound = group->config.watchdog_ms;
   arguments.watchdog_ns = bound * 1000000;
@@ -135,7 +142,7 @@ static const lampar_kernel *find_epilogue_only(const lampar_group *group, const 
 static lampar_status run_epilogue_only(const lampar_group *group, const lampar_kernel *kernel,
                                        const lampar_call *call, struct CUstream_st *stream) {
   lampar_arguments arguments = {0};
-  LAMPAR_TRY(fill_arguments(call, &kernel->record->variant, &arguments));
+  LAMPAR_TRY(fill_arguments(call, &kernel->packed->variant, &arguments));
   return lampar_launch(&group->driver, kernel, &arguments, group->config.programmatic_launch != 0,
                        stream);
 }
@@ -147,7 +154,7 @@ static lampar_status run_nccl_and_alone(const lampar_group *group, const lampar_
   if (kernel == NULL) return LAMPAR_ERROR_NO_KERNEL;
   lampar_arguments checked = {0};
   LAMPAR_TRY(
-      fill_arguments(call, &kernel->record->variant, &checked)); /* before anything is enqueued */
+      fill_arguments(call, &kernel->packed->variant, &checked)); /* before anything is enqueued */
   lampar_device_pointer sum;
   LAMPAR_TRY(lampar_fallback_sum(&group->driver, &group->nccl, group->comm, call, &sum, stream));
   lampar_call rest = *call;
@@ -184,6 +191,7 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
 
 lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *given,
                                 struct CUstream_st *stream) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_all_reduce: group is NULL");
   lampar_call call = LAMPAR_CALL_INIT;
   LAMPAR_TRY(lampar_sized_read(&call, sizeof call, given, "lampar_call"));
   LAMPAR_TRY(check_shape(&call));
@@ -202,6 +210,7 @@ lampar_status lampar_all_reduce(lampar_group *group, const lampar_call *given,
 }
 
 lampar_status lampar_query(lampar_group *group, const lampar_call *given, lampar_answer *answer) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_query: group is NULL");
   lampar_call call = LAMPAR_CALL_INIT;
   LAMPAR_TRY(lampar_sized_read(&call, sizeof call, given, "lampar_call"));
   LAMPAR_TRY(check_shape(&call));
@@ -209,7 +218,7 @@ lampar_status lampar_query(lampar_group *group, const lampar_call *given, lampar
   lampar_answer found = {.reason = selection.reason, .message = group->message};
   if (selection.reason == LAMPAR_REASON_NONE) {
     found.path = LAMPAR_PATH_KERNEL;
-    found.kernel = group->kernels.list[selection.index].record->name;
+    found.kernel = group->kernels.list[selection.index].packed->record->name;
   } else {
     found.path = LAMPAR_PATH_NCCL;
   }

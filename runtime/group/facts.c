@@ -1,6 +1,7 @@
 #include "group/facts.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,10 +95,10 @@ lampar_status lampar_peer_access_query(lampar_peer_access *access, const lampar_
 __attribute__((format(printf, 2, 3))) static lampar_verdict verdict(lampar_reason reason,
                                                                     const char *format, ...) {
   lampar_verdict result = {.reason = reason};
-  __builtin_va_list arguments;
-  __builtin_va_start(arguments, format);
+  va_list arguments;
+  va_start(arguments, format);
   vsnprintf(result.message, sizeof result.message, format, arguments);
-  __builtin_va_end(arguments);
+  va_end(arguments);
   return result;
 }
 
@@ -106,7 +107,7 @@ static const char *difference(const lampar_rank_facts *a, const lampar_rank_fact
   if (memcmp(a->version, b->version, sizeof a->version) != 0) return "the version of lampar";
   if (a->is_enabled != b->is_enabled) return "config.enable";
   if (memcmp(a->options, b->options, sizeof a->options) != 0)
-    return "the group's config, or LAMPAR_STRICT";
+    return "the group's config, LAMPAR_KERNEL or LAMPAR_STRICT";
   if (memcmp(a->packs, b->packs, sizeof a->packs) != 0) return "the packs";
   if (a->arch != b->arch) return "the arch of the GPU's kernels";
   return NULL;

@@ -22,6 +22,10 @@ static lampar_status check_arguments(lampar_pack *const *packs, size_t pack_coun
   if (config->lanes < 1 || config->lanes > LAMPAR_LANES_MAX)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "config.lanes is %u (1 to %d)", config->lanes,
                        LAMPAR_LANES_MAX);
+  if (config->kernels != NULL && strlen(config->kernels) >= LAMPAR_NAME_BYTES)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "config.kernels or LAMPAR_KERNEL has %zu characters (at most %d)",
+                       strlen(config->kernels), LAMPAR_NAME_BYTES - 1);
   return LAMPAR_OK;
 }
 
@@ -58,7 +62,8 @@ static lampar_status check_capture(const lampar_driver *driver) {
   return lampar_driver_check(driver, driver->memory_free(probe), "lampar_group_create");
 }
 
-/* What NCCL runs on must be what the kernels run on. */
+/* NCCL and the kernels must run on one device. Checked before anything is freed on the context's
+ * device: that would wait for the rank whose device it is. */
 static lampar_status check_communicator(const lampar_group *group) {
   int ordinal, device;
   LAMPAR_TRY(lampar_nccl_check(&group->nccl, group->nccl.device(group->comm, &ordinal),
@@ -82,11 +87,10 @@ static lampar_status open_device(lampar_group *group) {
         LAMPAR_ERROR_ARGUMENT,
         "lampar_group_create: this thread has no CUDA context: set the device first");
   LAMPAR_TRY(lampar_driver_check(driver, driver->context_device(&group->device), "cuCtxGetDevice"));
+  if (group->comm != NULL && group->channel.comm == NULL)
+    LAMPAR_TRY(lampar_nccl_open(&group->nccl));
+  if (group->comm != NULL) LAMPAR_TRY(check_communicator(group));
   LAMPAR_TRY(check_capture(driver));
-  if (group->comm != NULL) {
-    if (group->channel.comm == NULL) LAMPAR_TRY(lampar_nccl_open(&group->nccl));
-    LAMPAR_TRY(check_communicator(group));
-  }
   return lampar_driver_check(
       driver, driver->stream_create(&group->stream, LAMPAR_STREAM_NON_BLOCKING), "cuStreamCreate");
 }
@@ -99,12 +103,17 @@ static void digest_options(lampar_group *group) {
                               c->watchdog_ms,    c->programmatic_launch != 0,
                               c->enable != 0,    c->contains_expert_parallelism != 0,
                               (uint64_t)c->role, group->comm != NULL};
-  lampar_digest(options, sizeof options, group->options);
+  const lampar_digest_part parts[] = {{options, sizeof options},
+                                      {group->names, strlen(group->names)}};
+  lampar_digest_parts(parts, sizeof parts / sizeof parts[0], group->options);
 }
 
 static void write_report(lampar_group *group, uint32_t arch) {
-  static const char *const roles[] = {"dense", "attention", "moe"};
-  const char *role = (unsigned)group->config.role < 3 ? roles[group->config.role] : "unknown role";
+  static const char *const roles[] = {[LAMPAR_ROLE_DENSE] = "dense",
+                                      [LAMPAR_ROLE_ATTENTION] = "attention",
+                                      [LAMPAR_ROLE_MOE] = "moe"};
+  const size_t given = (size_t)group->config.role;
+  const char *role = given < sizeof roles / sizeof roles[0] ? roles[given] : "unknown role";
   if (group->verdict.reason != LAMPAR_REASON_NONE)
     snprintf(group->report, sizeof group->report,
              "%s group, rank %d of %d: every call goes to NCCL: %s (%s)", role, group->rank,
@@ -178,6 +187,7 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
   LAMPAR_TRY(lampar_sized_read(&own_config, sizeof own_config, config, "lampar_group_config"));
   if (own_config.lanes == 0) own_config.lanes = 1;
   if (lampar_variable_is_set(LAMPAR_VARIABLE_STRICT)) own_config.strict = 1;
+  if (own_config.kernels == NULL) own_config.kernels = lampar_variable_text(LAMPAR_VARIABLE_KERNEL);
   if (comm == NULL && own_config.exchange == NULL)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_group_create needs an NCCL communicator or config.exchange");
@@ -187,6 +197,9 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
   lampar_group *const group = allocated != NULL ? allocated : &spare;
   group->config = own_config;
   group->comm = comm;
+  if (own_config.kernels != NULL)
+    snprintf(group->names, sizeof group->names, "%s", own_config.kernels);
+  group->config.kernels = NULL; /* copied; the caller's may go away */
   lampar_logger_open(&group->logger, own_config.log, own_config.log_user, 0);
   const lampar_status own = allocated != NULL
                                 ? check_arguments(packs, pack_count, &own_config)
@@ -213,22 +226,23 @@ lampar_status lampar_group_destroy(lampar_group *group) {
 }
 
 const char *lampar_group_report(const lampar_group *group) {
-  return group->report;
+  return group != NULL ? group->report : "no group";
 }
 
 int lampar_group_world(const lampar_group *group) {
-  return group->world;
+  return group != NULL ? group->world : 0;
 }
 
 int lampar_group_rank(const lampar_group *group) {
-  return group->rank;
+  return group != NULL ? group->rank : -1;
 }
 
 uint64_t lampar_group_workspace_bytes(const lampar_group *group) {
-  return group->workspace.bytes;
+  return group != NULL ? group->workspace.bytes : 0;
 }
 
 lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_group_error: group is NULL");
   if (!lampar_workspace_is_faulted(&group->workspace)) return LAMPAR_OK;
   const lampar_fault_record *record = group->workspace.fault;
   const lampar_fault found = {
@@ -238,7 +252,7 @@ lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
       .mailbox = record->mailbox,
       .epoch = record->epoch,
       .kernel = record->kernel < group->kernels.count
-                    ? group->kernels.list[record->kernel].record->name
+                    ? group->kernels.list[record->kernel].packed->record->name
                     : "unknown kernel",
   };
   if (fault != NULL) LAMPAR_TRY(lampar_sized_write(fault, &found, sizeof found, "lampar_fault"));
@@ -250,6 +264,7 @@ lampar_status lampar_group_error(lampar_group *group, lampar_fault *fault) {
 }
 
 lampar_status lampar_group_stats(const lampar_group *group, lampar_stats *stats) {
+  if (group == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_group_stats: group is NULL");
   lampar_stats now = {
       .kernel_calls = atomic_load_explicit(&group->kernel_calls, memory_order_relaxed),
       .kernel_bytes = atomic_load_explicit(&group->kernel_bytes, memory_order_relaxed),

@@ -20,6 +20,7 @@ struct lampar_group {
   uint8_t options[LAMPAR_DIGEST_BYTES];  /* of the config */
 
   lampar_group_config config;
+  char names[LAMPAR_NAME_BYTES]; /* glob of the kernels that are used; "": all */
   lampar_logger logger;
   lampar_driver driver;
   lampar_nccl nccl; /* only with a communicator */
@@ -45,7 +46,7 @@ struct lampar_group {
   char message[LAMPAR_MESSAGE_BYTES]; /* of the last query */
   uint32_t logged;                    /* bit r: a fallback for reason r was logged */
   _Atomic uint64_t kernel_calls, kernel_bytes, nccl_bytes;
-  _Atomic uint64_t nccl_calls[32];
+  _Atomic uint64_t nccl_calls[LAMPAR_REASONS_MAX];
 };
 
 #endif

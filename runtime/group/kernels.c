@@ -1,5 +1,6 @@
 #include "group/kernels.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -10,7 +11,7 @@ uint32_t lampar_kernels_arch(lampar_pack *const *packs, size_t pack_count, uint3
   uint32_t best = 0;
   for (size_t p = 0; p < pack_count; ++p)
     for (uint32_t i = 0; i < packs[p]->header->record_count; ++i) {
-      const lampar_variant *v = &packs[p]->records[i].variant;
+      const lampar_variant *v = &packs[p]->kernels[i].variant;
       const bool runs = lampar_arch_runs(v->arch, capability);
       if (runs && v->arch > best && (world == 0 || v->world == world)) best = v->arch;
     }
@@ -18,18 +19,19 @@ uint32_t lampar_kernels_arch(lampar_pack *const *packs, size_t pack_count, uint3
 }
 
 static int compare_kernels(const void *a, const void *b) {
-  return lampar_variant_compare(&((const lampar_kernel *)a)->record->variant,
-                                &((const lampar_kernel *)b)->record->variant);
+  return lampar_variant_compare(&((const lampar_kernel *)a)->packed->variant,
+                                &((const lampar_kernel *)b)->packed->variant);
 }
 
 static bool is_listed(const lampar_kernels *kernels, size_t before, const lampar_variant *variant) {
   for (size_t i = 0; i < before; ++i)
-    if (lampar_variant_compare(&kernels->list[i].record->variant, variant) == 0) return true;
+    if (lampar_variant_compare(&kernels->list[i].packed->variant, variant) == 0) return true;
   return false;
 }
 
 lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const *packs,
-                                     size_t pack_count, uint32_t arch, uint32_t world) {
+                                     size_t pack_count, uint32_t arch, uint32_t world,
+                                     const char *names) {
   *kernels = (lampar_kernels){0};
   size_t most = 0;
   for (size_t p = 0; p < pack_count; ++p) most += packs[p]->header->record_count;
@@ -40,16 +42,16 @@ lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const
   for (size_t p = 0; p < pack_count; ++p) {
     const size_t others = kernels->count; /* within a pack no key comes twice */
     for (uint32_t i = 0; i < packs[p]->header->record_count; ++i) {
-      const lampar_pack_record *record = &packs[p]->records[i];
-      if (record->variant.arch != arch || record->variant.world != world) continue;
-      if (is_listed(kernels, others, &record->variant)) continue;
-      kernels->list[kernels->count++] =
-          (lampar_kernel){.record = record, .code = packs[p]->data + record->code_offset};
+      const lampar_pack_kernel *packed = &packs[p]->kernels[i];
+      if (packed->variant.arch != arch || packed->variant.world != world) continue;
+      if (names[0] != '\0' && fnmatch(names, packed->record->name, 0) != 0) continue;
+      if (is_listed(kernels, others, &packed->variant)) continue;
+      kernels->list[kernels->count++] = (lampar_kernel){.packed = packed};
     }
   }
   qsort(kernels->list, kernels->count, sizeof *kernels->list, compare_kernels);
   for (size_t i = 0; i < kernels->count; ++i)
-    kernels->variants[i] = &kernels->list[i].record->variant;
+    kernels->variants[i] = &kernels->list[i].packed->variant;
   return LAMPAR_OK;
 }
 
@@ -60,7 +62,7 @@ lampar_launch_attribute lampar_cluster_attribute(uint32_t blocks) {
 
 static lampar_status count_resident(lampar_kernel *kernel, const lampar_driver *driver,
                                     int multiprocessors, uint32_t ranks_on_device) {
-  const lampar_variant *variant = &kernel->record->variant;
+  const lampar_variant *variant = &kernel->packed->variant;
   int count;
   if (variant->cluster > 1) {
     lampar_launch_attribute attribute = lampar_cluster_attribute(variant->cluster);
@@ -74,11 +76,11 @@ static lampar_status count_resident(lampar_kernel *kernel, const lampar_driver *
                                          .attribute_count = 1};
     LAMPAR_TRY(lampar_driver_check(driver,
                                    driver->occupancy_clusters(&count, kernel->function, &config),
-                                   kernel->record->name));
+                                   kernel->packed->record->name));
   } else {
     LAMPAR_TRY(lampar_driver_check(
         driver, driver->occupancy_blocks(&count, kernel->function, (int)variant->threads, 0),
-        kernel->record->name));
+        kernel->packed->record->name));
     count *= multiprocessors;
   }
   /* Kernels of several ranks differ in shape and leave gaps between them: half is sure to fit. */
@@ -89,17 +91,17 @@ static lampar_status count_resident(lampar_kernel *kernel, const lampar_driver *
 
 static lampar_status load(lampar_kernel *kernel, const lampar_driver *driver, int multiprocessors,
                           uint32_t ranks_on_device) {
-  const lampar_pack_record *record = kernel->record;
+  const char *const name = kernel->packed->record->name;
   struct CUkern_st *handle;
   LAMPAR_TRY(lampar_driver_check(
-      driver, driver->library_load(&kernel->library, kernel->code, NULL, NULL, 0, NULL, NULL, 0),
-      record->name));
-  LAMPAR_TRY(lampar_driver_check(
-      driver, driver->library_kernel(&handle, kernel->library, record->name), record->name));
-  LAMPAR_TRY(lampar_driver_check(driver, driver->kernel_function(&kernel->function, handle),
-                                 record->name));
+      driver,
+      driver->library_load(&kernel->library, kernel->packed->code, NULL, NULL, 0, NULL, NULL, 0),
+      name));
+  LAMPAR_TRY(
+      lampar_driver_check(driver, driver->library_kernel(&handle, kernel->library, name), name));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->kernel_function(&kernel->function, handle), name));
   /* A kernel that the driver loads only when it is first launched waits for kernels that spin. */
-  LAMPAR_TRY(lampar_driver_check(driver, driver->function_load(kernel->function), record->name));
+  LAMPAR_TRY(lampar_driver_check(driver, driver->function_load(kernel->function), name));
   return count_resident(kernel, driver, multiprocessors, ranks_on_device);
 }
 

@@ -8,8 +8,7 @@
 #include "pack/select.h"
 
 typedef struct lampar_kernel {
-  const lampar_pack_record *record;
-  const void *code;
+  const lampar_pack_kernel *packed;
   struct CUlib_st *library;
   struct CUfunc_st *function;
   uint32_t resident; /* blocks, or clusters, that this rank may have on its device at once */
@@ -27,9 +26,11 @@ typedef struct lampar_kernels {
 uint32_t lampar_kernels_arch(lampar_pack *const *packs, size_t pack_count, uint32_t capability,
                              uint32_t world);
 
-/* Lists them without touching a device; of two of the same key and limit the first pack's. */
+/* Lists them without touching a device; of two of the same key and limit the first pack's.
+ * Only those whose name matches the glob `names`; "": all. */
 lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const *packs,
-                                     size_t pack_count, uint32_t arch, uint32_t world);
+                                     size_t pack_count, uint32_t arch, uint32_t world,
+                                     const char *names);
 
 /* Loads all on the current context. The device is shared by `ranks_on_device` ranks. */
 lampar_status lampar_kernels_load(lampar_kernels *kernels, const lampar_driver *driver,

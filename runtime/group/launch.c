@@ -4,8 +4,54 @@
 #include "pack/dtype.h"
 #include "pack/operands.h"
 
-static bool is_aligned(const void *pointer) {
-  return (uintptr_t)pointer % LAMPAR_VECTOR_BYTES == 0;
+static bool is_aligned(uint64_t address) {
+  return address % LAMPAR_VECTOR_BYTES == 0;
+}
+
+/* Whether all vectors of input or output are whole. */
+static bool is_buffer_aligned(const lampar_variant *variant, const lampar_call *call,
+                              const void *buffer, uint64_t stride) {
+  if (!is_aligned((uintptr_t)buffer)) return false;
+  if (call->rows == 1) return true;
+  return variant->hidden > 0 ? is_aligned(stride * lampar_dtype_bytes(variant->dtype))
+                             : stride == call->hidden;
+}
+
+static lampar_status refuse_buffer(const lampar_variant *variant, const char *name,
+                                   const void *buffer) {
+  if (!is_aligned((uintptr_t)buffer))
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "call.%s (%p) is not aligned to %u bytes: align it or build the pack without "
+        "alignment = %u",
+        name, buffer, variant->alignment, variant->alignment);
+  if (variant->hidden > 0)
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                       "call.%s_stride is not a multiple of %u bytes: align it or build the pack "
+                       "without alignment = %u",
+                       name, variant->alignment, variant->alignment);
+  return lampar_fail(
+      LAMPAR_ERROR_ARGUMENT,
+      "call.%s_stride leaves gaps between rows, which the flat kernel of a pack with "
+      "alignment = %u does not take: give rows without gaps or build the pack without "
+      "alignment = %u",
+      name, variant->alignment, variant->alignment);
+}
+
+/* What kernels without a path for odd addresses cannot take. An error and never another path: every
+ * rank has its own addresses, and all ranks have to take the same path. */
+static lampar_status check_alignment(const lampar_variant *variant, const lampar_call *call,
+                                     const lampar_arguments *arguments) {
+  if (!is_buffer_aligned(variant, call, call->input, arguments->input_stride))
+    return refuse_buffer(variant, "input", call->input);
+  if (!is_buffer_aligned(variant, call, call->output, arguments->output_stride))
+    return refuse_buffer(variant, "output", call->output);
+  const uint64_t bytes = arguments->elements * lampar_dtype_bytes(variant->dtype);
+  if (is_aligned(bytes)) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                     "call: a message of %llu bytes is not a multiple of %u: pad it or build the "
+                     "pack without alignment = %u",
+                     (unsigned long long)bytes, variant->alignment, variant->alignment);
 }
 
 /* Warp-wide vectors of the message: what the warps of a kernel share out. */
@@ -17,7 +63,6 @@ static uint32_t message_mailboxes(const lampar_variant *variant, const lampar_ca
 
 lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const lampar_call *call,
                                               const lampar_variant *variant) {
-  const uint64_t element = lampar_dtype_bytes(variant->dtype);
   arguments->input = call->input;
   arguments->output = call->output;
   arguments->input_stride = call->input_stride != 0 ? call->input_stride : call->hidden;
@@ -27,16 +72,10 @@ lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const
   arguments->mailboxes = message_mailboxes(variant, call);
 
   /* Local to this rank: the kernel's path for odd addresses uses the same mailboxes. */
-  bool whole = is_aligned(call->input) && is_aligned(call->output);
-  if (call->rows > 1) {
-    if (variant->hidden > 0)
-      whole = whole && arguments->input_stride * element % LAMPAR_VECTOR_BYTES == 0 &&
-              arguments->output_stride * element % LAMPAR_VECTOR_BYTES == 0;
-    else
-      whole = whole && arguments->input_stride == call->hidden &&
-              arguments->output_stride == call->hidden;
-  }
-  arguments->is_vectorized = whole;
+  arguments->is_vectorized =
+      is_buffer_aligned(variant, call, call->input, arguments->input_stride) &&
+      is_buffer_aligned(variant, call, call->output, arguments->output_stride);
+  if (variant->alignment > 0) LAMPAR_TRY(check_alignment(variant, call, arguments));
   uint64_t *operands = arguments->tail + (variant->world > 1 ? variant->world : 0);
   return lampar_operands_fill_from_call(variant, call, operands, &arguments->is_vectorized);
 }
@@ -50,13 +89,13 @@ static uint32_t units(const lampar_variant *variant, const lampar_arguments *arg
 }
 
 bool lampar_launch_fits(const lampar_kernel *kernel, const lampar_arguments *arguments) {
-  return units(&kernel->record->variant, arguments) <= kernel->resident;
+  return units(&kernel->packed->variant, arguments) <= kernel->resident;
 }
 
 lampar_status lampar_launch(const lampar_driver *driver, const lampar_kernel *kernel,
                             lampar_arguments *arguments, bool programmatic,
                             struct CUstream_st *stream) {
-  const lampar_variant *variant = &kernel->record->variant;
+  const lampar_variant *variant = &kernel->packed->variant;
   uint32_t count = units(variant, arguments);
   if (variant->persistent && count > kernel->resident) count = kernel->resident;
   lampar_launch_attribute attributes[2];
@@ -79,5 +118,5 @@ lampar_status lampar_launch(const lampar_driver *driver, const lampar_kernel *ke
     attributes[config.attribute_count++] = lampar_cluster_attribute(variant->cluster);
   const int result = driver->launch(&config, kernel->function, (void *[]){arguments}, NULL);
   if (result == LAMPAR_CUDA_SUCCESS) return LAMPAR_OK;
-  return lampar_driver_check(driver, result, kernel->record->name);
+  return lampar_driver_check(driver, result, kernel->packed->record->name);
 }

@@ -121,7 +121,7 @@ static lampar_status load_epilogue_only(lampar_group *group, lampar_pack *const 
                                         size_t pack_count) {
   const uint32_t arch =
       lampar_kernels_arch(packs, pack_count, group->facts[group->rank].capability, 1);
-  LAMPAR_TRY(lampar_kernels_collect(&group->epilogue_only, packs, pack_count, arch, 1));
+  LAMPAR_TRY(lampar_kernels_collect(&group->epilogue_only, packs, pack_count, arch, 1, ""));
   LAMPAR_TRY(load_kernels(group, &group->epilogue_only, 1)); /* they wait for nobody */
   group->epilogue_only_candidates = candidates_of(&group->epilogue_only, 0);
   return LAMPAR_OK;
@@ -151,13 +151,19 @@ static uint64_t mailboxes_needed(const lampar_group *group) {
 static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
                              lampar_self_test *test, lampar_workspace_address *address) {
   const uint32_t arch = group->facts[group->rank].arch;
-  LAMPAR_TRY(
-      lampar_kernels_collect(&group->kernels, packs, pack_count, arch, (uint32_t)group->world));
+  LAMPAR_TRY(lampar_kernels_collect(&group->kernels, packs, pack_count, arch,
+                                    (uint32_t)group->world, group->names));
+  if (group->kernels.count == 0)
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "no kernel for %d ranks on this GPU has a name like %s: change LAMPAR_KERNEL "
+        "or config.kernels; `lampar inspect PACK` lists the names",
+        group->world, group->names);
   LAMPAR_TRY(load_kernels(group, &group->kernels,
                           lampar_facts_sharers(group->facts, group->world, group->rank)));
   LAMPAR_TRY(lampar_self_test_open(test, &group->driver, &group->kernels));
   const uint64_t mailboxes = mailboxes_needed(group);
-  if (mailboxes < lampar_variant_mailboxes(&test->kernel->record->variant, 1, test->elements))
+  if (mailboxes < lampar_variant_mailboxes(&test->kernel->packed->variant, 1, test->elements))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "config.workspace_limit of %llu bytes is too small: the packs ask for more",
                        (unsigned long long)group->config.workspace_limit);

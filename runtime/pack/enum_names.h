@@ -8,8 +8,8 @@
 /* NULL: not a value of the enum. */
 const char *lampar_algorithm_name(uint32_t algorithm); /* "epilogue_only", "oneshot", "twoshot" */
 const char *lampar_rounding_name(uint32_t rounding);   /* "unfused", "fp32" */
-const char *lampar_granularity_name(uint32_t granularity);             /* "element", "column", "row", ... */
-const char *lampar_trigger_name(uint32_t trigger);     /* "off", "early", "exit" */
+const char *lampar_granularity_name(uint32_t granularity); /* "element", "column", "row", ... */
+const char *lampar_trigger_name(uint32_t trigger);         /* "off", "early", "exit" */
 bool lampar_algorithm_parse(const char *name, uint32_t *algorithm);
 bool lampar_rounding_parse(const char *name, uint32_t *rounding);
 bool lampar_granularity_parse(const char *name, uint32_t *granularity);

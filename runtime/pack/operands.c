@@ -83,18 +83,32 @@ static lampar_status check_operand(const lampar_variant *variant,
   return LAMPAR_OK;
 }
 
-/* Whether all vectors of the operand can be moved whole. */
-static bool is_aligned(const lampar_variant *variant, const lampar_operand_info *declared,
-                       const void *data, uint64_t stride) {
+/* Bytes that data and rows of the operand are aligned to when all its vectors can be moved whole:
+ * what goes with a vector of the message. */
+static uint64_t vector_bytes(const lampar_variant *variant, const lampar_operand_info *declared) {
   if (declared->granularity != LAMPAR_GRANULARITY_ELEMENT &&
       declared->granularity != LAMPAR_GRANULARITY_COLUMN)
-    return true;
+    return 1;
   const uint64_t elements = LAMPAR_VECTOR_BYTES / lampar_dtype_bytes(variant->dtype);
-  uint64_t bytes = elements * bits_of(declared->dtype) / 8;
-  if (bytes > LAMPAR_VECTOR_BYTES) bytes = LAMPAR_VECTOR_BYTES;
-  const bool rows = declared->granularity == LAMPAR_GRANULARITY_COLUMN ||
-                    stride * bits_of(declared->dtype) / 8 % bytes == 0;
-  return (uintptr_t)data % bytes == 0 && rows;
+  const uint64_t bytes = elements * bits_of(declared->dtype) / 8;
+  return bytes < LAMPAR_VECTOR_BYTES ? bytes : LAMPAR_VECTOR_BYTES;
+}
+
+static lampar_status check_alignment(const lampar_variant *variant,
+                                     const lampar_operand_info *declared, const void *data,
+                                     uint64_t stride, uint32_t *is_vectorized) {
+  const uint64_t bytes = vector_bytes(variant, declared);
+  const bool is_data_aligned = (uintptr_t)data % bytes == 0;
+  const bool is_stride_aligned = declared->granularity != LAMPAR_GRANULARITY_ELEMENT ||
+                                 stride * bits_of(declared->dtype) / 8 % bytes == 0;
+  if (is_data_aligned && is_stride_aligned) return LAMPAR_OK;
+  *is_vectorized = 0;
+  if (variant->alignment == 0) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_ARGUMENT,
+                     "operand \"%s\": its %s is not a multiple of %llu bytes: align it or build "
+                     "the pack without alignment = %u",
+                     declared->name, is_data_aligned ? "stride" : "address",
+                     (unsigned long long)bytes, variant->alignment);
 }
 
 lampar_status lampar_operands_fill_from_call(const lampar_variant *variant, const lampar_call *call,
@@ -112,7 +126,7 @@ lampar_status lampar_operands_fill_from_call(const lampar_variant *variant, cons
       memcpy(&tail[2 * i], &given->value, sizeof given->value);
     else tail[2 * i] = (uint64_t)(uintptr_t)given->data;
     tail[2 * i + 1] = stride;
-    if (!is_aligned(variant, declared, given->data, stride)) *is_vectorized = 0;
+    LAMPAR_TRY(check_alignment(variant, declared, given->data, stride, is_vectorized));
   }
   return LAMPAR_OK;
 }

@@ -8,7 +8,7 @@
 #include "pack/variant.h"
 
 #define LAMPAR_PACK_MAGIC "LAMPARPK"
-enum { LAMPAR_PACK_FORMAT = 1, LAMPAR_PACK_ALIGNMENT = 64, LAMPAR_PACK_RECORDS_MAX = 4096 };
+enum { LAMPAR_PACK_FORMAT = 2, LAMPAR_PACK_ALIGNMENT = 64, LAMPAR_PACK_RECORDS_MAX = 4096 };
 
 typedef struct lampar_pack_header {
   char magic[8];
@@ -24,18 +24,51 @@ typedef struct lampar_pack_header {
   char version[32]; /* of the lampar that wrote it */
 } lampar_pack_header;
 
+typedef struct lampar_pack_operand {
+  char name[24];
+  uint32_t dtype;
+  uint32_t granularity;
+  uint32_t output;
+  uint32_t group;
+} lampar_pack_operand;
+
 typedef struct lampar_pack_record {
-  lampar_variant variant;
-  char name[LAMPAR_NAME_BYTES];
   uint64_t code_offset; /* from the start of the file; aligned to LAMPAR_PACK_ALIGNMENT */
   uint64_t code_bytes;
   uint32_t registers;
   uint32_t shared_bytes;
   uint32_t spill_bytes;
-  uint32_t reserved;
+  char name[192]; /* made from the fields below */
+
+  /* The variant, field by field. */
+  uint32_t arch;
+  uint32_t algorithm;
+  uint32_t world;
+  uint64_t max_bytes;
+  uint32_t dtype;
+  uint32_t rounding;
+  uint32_t hidden;
+  uint32_t max_rows;
+  uint32_t persistent;
+  uint32_t threads;
+  uint32_t cluster;
+  uint32_t vectors_per_warp;
+  uint32_t trigger;
+  uint32_t watchdog_ms;
+  uint32_t alignment;
+  uint32_t operand_count;
+  char epilogue[96];
+  lampar_pack_operand operands[12];
 } lampar_pack_record;
 
+_Static_assert(sizeof((lampar_pack_header){0}.name) == LAMPAR_PACK_NAME_BYTES,
+               "the header holds the name of a pack");
 _Static_assert(sizeof(lampar_pack_header) == 152, "the header is part of the format");
 _Static_assert(sizeof(lampar_pack_record) == 864, "the record is part of the format");
+
+/* Between the file and the memory, field by field. Nothing is checked, except that of the texts all
+ * bytes are copied. */
+void lampar_pack_record_from_variant(lampar_pack_record *record, const lampar_variant *variant);
+void lampar_pack_record_to_variant(const lampar_pack_record *record, lampar_variant *variant);
 
 #endif

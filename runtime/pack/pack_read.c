@@ -9,8 +9,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "pack/arch.h"
 #include "pack/enum_names.h"
+
+static lampar_status inconsistent(const char *name) {
+  return lampar_fail(LAMPAR_ERROR_PACK, "%s: its contents are inconsistent: build it again", name);
+}
 
 static bool is_terminated(const char *text, size_t size) {
   return memchr(text, '\0', size) != NULL;
@@ -41,18 +46,18 @@ static void digest_of(const uint8_t *data, size_t size, uint8_t digest[LAMPAR_DI
   lampar_digest_parts(parts, 3, digest);
 }
 
-static bool is_record_valid(const lampar_pack_record *record, size_t size) {
-  if (!lampar_variant_is_valid(&record->variant) ||
-      !is_terminated(record->name, sizeof record->name))
+static bool is_record_valid(const lampar_pack_record *record, const lampar_variant *variant,
+                            size_t size) {
+  if (!lampar_variant_is_valid(variant) || !is_terminated(record->name, sizeof record->name))
     return false;
   char name[LAMPAR_NAME_BYTES];
-  lampar_variant_name(&record->variant, name);
-  return strcmp(name, record->name) == 0 && record->reserved == 0 && record->code_bytes > 0 &&
+  lampar_variant_name(variant, name);
+  return strcmp(name, record->name) == 0 && record->code_bytes > 0 &&
          record->code_offset % LAMPAR_PACK_ALIGNMENT == 0 && record->code_offset <= size &&
          record->code_bytes <= size - record->code_offset;
 }
 
-/* The digest tells a damaged file; the rest guards against a writer that is wrong. */
+/* The digest finds a damaged file; the rest guards against a writer with a bug. */
 static lampar_status check(const uint8_t *data, size_t size, const char *name) {
   LAMPAR_TRY(check_header(data, size, name));
   const lampar_pack_header *header = (const lampar_pack_header *)data;
@@ -61,18 +66,32 @@ static lampar_status check(const uint8_t *data, size_t size, const char *name) {
   if (memcmp(digest, header->digest, sizeof digest) != 0)
     return lampar_fail(LAMPAR_ERROR_PACK, "%s is damaged (its digest does not fit): build it again",
                        name);
-  const lampar_pack_record *records = (const lampar_pack_record *)(data + sizeof *header);
-  bool valid = header->header_bytes == sizeof *header && header->record_bytes == sizeof *records &&
-               header->record_count <= LAMPAR_PACK_RECORDS_MAX && header->needs_nvlink <= 1 &&
-               header->record_count <= (size - sizeof *header) / sizeof *records &&
-               is_terminated(header->name, sizeof header->name) &&
-               is_terminated(header->version, sizeof header->version);
-  for (uint32_t i = 0; valid && i < header->record_count; ++i)
-    valid = is_record_valid(&records[i], size) &&
-            (i == 0 || lampar_variant_compare(&records[i - 1].variant, &records[i].variant) < 0);
-  if (!valid)
-    return lampar_fail(LAMPAR_ERROR_PACK, "%s: its contents are inconsistent: build it again",
-                       name);
+  if (header->header_bytes == sizeof *header &&
+      header->record_bytes == sizeof(lampar_pack_record) &&
+      header->record_count <= LAMPAR_PACK_RECORDS_MAX && header->needs_nvlink <= 1 &&
+      header->record_count <= (size - sizeof *header) / sizeof(lampar_pack_record) &&
+      is_terminated(header->name, sizeof header->name) &&
+      is_terminated(header->version, sizeof header->version))
+    return LAMPAR_OK;
+  return inconsistent(name);
+}
+
+static lampar_status read_kernels(lampar_pack *pack, const char *name) {
+  const lampar_pack_record *records =
+      (const lampar_pack_record *)(pack->data + sizeof *pack->header);
+  pack->kernels = calloc((size_t)pack->header->record_count + 1, sizeof *pack->kernels);
+  if (pack->kernels == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
+  for (uint32_t i = 0; i < pack->header->record_count; ++i) {
+    lampar_pack_kernel *kernel = &pack->kernels[i];
+    lampar_pack_record_to_variant(&records[i], &kernel->variant);
+    if (!is_record_valid(&records[i], &kernel->variant, pack->size) ||
+        (i > 0 && lampar_variant_compare(&kernel[-1].variant, &kernel->variant) >= 0))
+      return inconsistent(name);
+    kernel->record = &records[i];
+    kernel->code = pack->data + records[i].code_offset;
+    for (uint32_t o = 0; o < kernel->variant.operand_count; ++o)
+      kernel->operands[o] = &kernel->variant.operands[o];
+  }
   return LAMPAR_OK;
 }
 
@@ -84,10 +103,11 @@ static lampar_status adopt(const uint8_t *data, size_t size, const char *name,
   pack->data = data;
   pack->size = size;
   pack->header = (const lampar_pack_header *)data;
-  pack->records = (const lampar_pack_record *)(data + sizeof *pack->header);
   lampar_digest_hex(pack->header->digest, pack->digest);
-  *result = pack;
-  return LAMPAR_OK;
+  const lampar_status status = read_kernels(pack, name);
+  if (status == LAMPAR_OK) *result = pack;
+  else lampar_pack_close(pack);
+  return status;
 }
 
 lampar_status lampar_pack_open(const char *path, lampar_pack **pack) {
@@ -123,62 +143,55 @@ lampar_status lampar_pack_open_memory(const void *data, size_t size, const char 
   return adopt(data, size, name, pack);
 }
 
-lampar_status lampar_pack_open_owned(void *data, size_t size, const char *name,
-                                     lampar_pack **pack) {
-  const lampar_status status = lampar_pack_open_memory(data, size, name, pack);
-  if (status == LAMPAR_OK) (*pack)->is_owned = true;
-  else free(data);
-  return status;
-}
-
 void lampar_pack_close(lampar_pack *pack) {
   if (pack == NULL) return;
   if (pack->is_mapped) munmap((void *)(uintptr_t)pack->data, pack->size);
   if (pack->is_owned) free((void *)(uintptr_t)pack->data);
+  free(pack->kernels);
   free(pack);
 }
 
 size_t lampar_pack_count(const lampar_pack *pack) {
-  return pack->header->record_count;
+  return pack != NULL ? pack->header->record_count : 0;
 }
 
 const char *lampar_pack_name(const lampar_pack *pack) {
-  return pack->header->name;
+  return pack != NULL ? pack->header->name : "";
 }
 
 const char *lampar_pack_digest(const lampar_pack *pack) {
-  return pack->digest;
+  return pack != NULL ? pack->digest : "";
 }
 
+/* A variant's field as lampar_kernel_info has it. */
+#define INFO_NUMBER(value)    (value)
+#define INFO_SIZE(value)      (value)
+#define INFO_FLAG(value)      (value)
+#define INFO_TEXT(value)      (value)
+#define INFO_ARCH(value)      lampar_arch_name(value)
+#define INFO_ALGORITHM(value) lampar_algorithm_name(value)
+#define INFO_DTYPE(value)     (lampar_dtype)(value)
+#define INFO_ROUNDING(value)  (lampar_rounding)(value)
+#define INFO_TRIGGER(value)   lampar_trigger_name(value)
+
 lampar_status lampar_pack_info(const lampar_pack *pack, size_t index, lampar_kernel_info *info) {
-  if (index >= pack->header->record_count)
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_pack_info: kernel %zu of %u", index,
-                       pack->header->record_count);
-  const lampar_pack_record *record = &pack->records[index];
-  const lampar_variant *variant = &record->variant;
-  *info = (lampar_kernel_info){
-      .name = record->name,
-      .arch = lampar_arch_name(variant->arch),
-      .algorithm = lampar_algorithm_name(variant->algorithm),
-      .world = (int)variant->world,
-      .dtype = (lampar_dtype)variant->dtype,
-      .epilogue = variant->epilogue,
-      .rounding = (lampar_rounding)variant->rounding,
-      .operands = variant->operands,
-      .operand_count = variant->operand_count,
-      .hidden = variant->hidden,
-      .max_rows = variant->max_rows,
-      .max_bytes = variant->max_bytes,
-      .persistent = (int)variant->persistent,
-      .threads = variant->threads,
-      .cluster = variant->cluster,
-      .vectors_per_warp = variant->vectors_per_warp,
+  if (index >= lampar_pack_count(pack))
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_pack_info: kernel %zu of %zu%s", index,
+                       lampar_pack_count(pack), pack == NULL ? ": the pack is NULL" : "");
+  const lampar_pack_kernel *kernel = &pack->kernels[index];
+  const lampar_pack_record *record = kernel->record;
+  lampar_kernel_info found = {
+#define FIELD(type, field, kind) .field = INFO_##kind(kernel->variant.field),
+      LAMPAR_VARIANT_FIELDS(FIELD)
+#undef FIELD
+          .name = record->name,
+      .operands = kernel->operands,
+      .operand_count = kernel->variant.operand_count,
       .registers = record->registers,
       .shared_bytes = record->shared_bytes,
       .spill_bytes = record->spill_bytes,
-      .watchdog_ms = variant->watchdog_ms,
-      .code = pack->data + record->code_offset,
+      .code = kernel->code,
       .code_size = record->code_bytes,
   };
-  return LAMPAR_OK;
+  return lampar_sized_write(info, &found, sizeof found, "lampar_kernel_info");
 }

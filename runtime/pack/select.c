@@ -105,7 +105,8 @@ size_t lampar_select_persistent(const lampar_candidates *candidates, size_t inde
   for (size_t i = index; i < candidates->count; ++i) {
     const lampar_variant *v = candidates->variants[i];
     if (!is_same_key(v, from)) break;
-    if (v->persistent && v->algorithm == from->algorithm) return i;
+    if (v->persistent && v->algorithm == from->algorithm && v->alignment <= from->alignment)
+      return i;
   }
   return SIZE_MAX;
 }

@@ -19,8 +19,8 @@ typedef struct lampar_selection {
 
 lampar_selection lampar_select(const lampar_candidates *candidates, const lampar_call *call);
 
-/* The persistent kernel of the same key and algorithm as `index`: takes whatever the device has
- * room for. SIZE_MAX: there is none. */
+/* The persistent kernel of the same key and algorithm as `index`: runs with as few blocks as the
+ * device has room for, and takes every address that `index` takes. SIZE_MAX: there is none. */
 size_t lampar_select_persistent(const lampar_candidates *candidates, size_t index);
 
 /* Among the kernels of world 1, the one that applies the call's epilogue to a sum that is there

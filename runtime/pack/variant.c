@@ -7,12 +7,6 @@
 #include "pack/dtype.h"
 #include "pack/enum_names.h"
 
-enum { CLUSTER_MAX = 8 }; /* what every device with clusters can launch */
-
-/* A warp counts its mailboxes in 32 bits and steps from one to the next by the warps of the grid.
- */
-static const uint64_t vectors_max = UINT32_MAX / 2;
-
 static uint64_t vectors_of(uint64_t bytes) {
   return bytes / LAMPAR_MAILBOX_BYTES + (bytes % LAMPAR_MAILBOX_BYTES != 0);
 }
@@ -69,8 +63,9 @@ static bool has_valid_epilogue(const lampar_variant *v) {
   if (v->algorithm == LAMPAR_TWOSHOT && v->rounding == LAMPAR_ROUNDING_FP32) return false;
   const bool has_clusters = v->arch >= 90 || v->arch == LAMPAR_ARCH_EMU;
   const uint64_t row = lampar_variant_row_mailboxes(v);
-  return v->hidden > 0 && v->cluster >= 1 && v->cluster <= (has_clusters ? CLUSTER_MAX : 1) &&
-         row % v->cluster == 0 && v->vectors_per_warp >= 1 && v->vectors_per_warp <= row &&
+  return v->hidden > 0 && v->cluster >= 1 &&
+         v->cluster <= (has_clusters ? LAMPAR_CLUSTER_MAX : 1) && row % v->cluster == 0 &&
+         v->vectors_per_warp >= 1 && v->vectors_per_warp <= row &&
          (uint64_t)v->cluster * (v->threads / 32) * v->vectors_per_warp >= row &&
          has_valid_operands(v);
 }
@@ -87,9 +82,12 @@ bool lampar_variant_is_valid(const lampar_variant *v) {
   return lampar_arch_name(v->arch) != NULL && has_valid_world(v) &&
          lampar_dtype_has_kernels(v->dtype) && v->hidden % 8 == 0 && v->persistent <= 1 &&
          (v->hidden == 0) == (v->max_rows == 0) && v->max_bytes > 0 && v->threads > 0 &&
-         v->threads <= 1024 && v->threads % 32 == 0 && v->trigger <= LAMPAR_TRIGGER_EXIT &&
+         v->threads <= 32 * LAMPAR_WARPS_MAX && v->threads % 32 == 0 &&
+         v->trigger <= LAMPAR_TRIGGER_EXIT &&
+         (v->alignment == 0 || v->alignment == LAMPAR_VECTOR_BYTES) &&
          lampar_rounding_name(v->rounding) != NULL && has_valid_epilogue(v) &&
-         largest_message_vectors(v) <= vectors_max && lampar_variant_max_mailboxes(v) <= UINT32_MAX;
+         largest_message_vectors(v) <= LAMPAR_VECTORS_MAX &&
+         lampar_variant_max_mailboxes(v) <= UINT32_MAX;
 }
 
 int lampar_variant_operand(const lampar_variant *variant, const char *name) {
@@ -112,6 +110,7 @@ int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b) {
   if (order == 0) order = compare(a->max_bytes, b->max_bytes);
   if (order == 0) order = compare(a->persistent, b->persistent);
   if (order == 0) order = compare(a->algorithm, b->algorithm);
+  if (order == 0) order = compare(a->alignment, b->alignment);
   return order;
 }
 

@@ -13,7 +13,13 @@ enum {
   LAMPAR_MAILBOX_BYTES = 512, /* a warp-wide vector: 32 lanes x 16 bytes */
   LAMPAR_VECTOR_BYTES = 16,
   LAMPAR_WORLD_MAX = 16,
-  LAMPAR_NAME_BYTES = 192,
+  LAMPAR_CLUSTER_MAX = 8,      /* what every device with clusters can launch */
+  LAMPAR_WARPS_MAX = 32,       /* of a block */
+  LAMPAR_NAME_BYTES = 192,     /* of a kernel */
+  LAMPAR_PACK_NAME_BYTES = 64, /* of a pack, which is its spec's name */
+  /* Warp-wide vectors of a message: a warp counts them in 32 bits, and steps from one to the next
+   * by the warps of the grid. */
+  LAMPAR_VECTORS_MAX = INT32_MAX,
 };
 
 /* Where a kernel allows the next one to start, when a group asks for programmatic launch. */
@@ -28,23 +34,34 @@ enum lampar_algorithm {
 
 enum { LAMPAR_EPILOGUE_BYTES = 96, LAMPAR_OPERANDS_MAX = 12 };
 
+typedef char lampar_epilogue_text[LAMPAR_EPILOGUE_BYTES];
+
+/* The one list of a variant's fields: X(type, name, kind), in the order of plan.json. The struct
+ * below, the record of a pack, plan.json, the manifest, the parameters of templates and
+ * lampar_kernel_info are made from it; variant_fields.h says what the kinds mean. */
+#define LAMPAR_VARIANT_FIELDS(X)                                                                   \
+  X(uint32_t, arch, ARCH)                                                                          \
+  X(uint32_t, algorithm, ALGORITHM)       /* enum lampar_algorithm */                              \
+  X(uint32_t, world, NUMBER)              /* ranks */                                              \
+  X(uint32_t, dtype, DTYPE)               /* lampar_dtype: bf16, f16 or f32 */                     \
+  X(lampar_epilogue_text, epilogue, TEXT) /* "residual+rmsnorm"; "": plain */                      \
+  X(uint32_t, rounding, ROUNDING)         /* lampar_rounding */                                    \
+  X(uint32_t, hidden, NUMBER)             /* elements of a row; 0: flat */                         \
+  X(uint32_t, max_rows, NUMBER)           /* most rows of a call; 0: flat */                       \
+  X(uint64_t, max_bytes, SIZE)            /* most bytes of a call */                               \
+  X(uint32_t, persistent, FLAG) /* serves mailboxes, or rows, until none is left; else one */      \
+  X(uint32_t, threads, NUMBER)  /* of a block, a multiple of 32 */                                 \
+  X(uint32_t, cluster, NUMBER)  /* blocks that share a row; 1 unless the epilogue reduces rows */  \
+  X(uint32_t, vectors_per_warp, NUMBER) /* mailboxes of a row that one warp serves in turn */      \
+  X(uint32_t, trigger, TRIGGER)         /* enum lampar_trigger */                                  \
+  X(uint32_t, watchdog_ms, NUMBER)      /* bound of a wait; 0: none */                             \
+  X(uint32_t, alignment, NUMBER)        /* of all pointers and row strides, in bytes: 16; 0: any */
+
 typedef struct lampar_variant {
-  uint32_t arch;
-  uint32_t algorithm; /* enum lampar_algorithm */
-  uint32_t world;
-  uint32_t dtype;            /* lampar_dtype: bf16, f16 or f32 */
-  uint32_t hidden;           /* elements of a row; 0: flat */
-  uint32_t max_rows;         /* most rows of a call; 0: flat */
-  uint64_t max_bytes;        /* most bytes of a call */
-  uint32_t persistent;       /* 1: serves mailboxes, or rows, until none is left; 0: at most one */
-  uint32_t rounding;         /* lampar_rounding */
-  uint32_t threads;          /* of a block, a multiple of 32 */
-  uint32_t cluster;          /* blocks that share a row; 1 without an epilogue that reduces rows */
-  uint32_t vectors_per_warp; /* mailboxes of a row that one warp serves, one after the other */
-  uint32_t trigger;          /* enum lampar_trigger */
-  uint32_t watchdog_ms;      /* bound of a wait; 0: none */
+#define LAMPAR_MEMBER(type, name, kind) type name;
+  LAMPAR_VARIANT_FIELDS(LAMPAR_MEMBER)
+#undef LAMPAR_MEMBER
   uint32_t operand_count;
-  char epilogue[LAMPAR_EPILOGUE_BYTES]; /* "residual+rmsnorm"; "": plain */
   lampar_operand_info operands[LAMPAR_OPERANDS_MAX];
 } lampar_variant;
 
@@ -55,7 +72,8 @@ bool lampar_variant_is_valid(const lampar_variant *variant);
 int lampar_variant_operand(const lampar_variant *variant, const char *name);
 
 /* Order of a pack: key first (arch, world, dtype, epilogue, rounding, hidden), then the limit,
- * single-pass before persistent. The kernels of a call are neighbours, whatever their algorithms.
+ * single-pass before persistent, any address before aligned ones. The kernels of a call are
+ * neighbours, whatever their algorithms.
  */
 int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b);
 

@@ -1,4 +1,4 @@
--- DeepSeek V3 and R1, which have the same width.
+-- DeepSeek V3 and R1, which have the same hidden size.
 return spec {
   name   = "deepseek-v3",
   arch   = { "sm_90", "sm_100", "sm_103" },

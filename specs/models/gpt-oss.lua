@@ -1,4 +1,4 @@
--- gpt-oss 20b and 120b, which have the same width.
+-- gpt-oss 20b and 120b, which have the same hidden size.
 return spec {
   name   = "gpt-oss",
   arch   = { "sm_90", "sm_100", "sm_103" },

@@ -1,4 +1,4 @@
--- Llama 3.1 of 8, 70 and 405 billion parameters.
+-- Llama 3.1 8B, 70B and 405B.
 return spec {
   name   = "llama-3.1",
   arch   = { "sm_80", "sm_90", "sm_100", "sm_103" },

@@ -1,4 +1,4 @@
--- Qwen3: the dense 32B, the mixtures 30B-A3B and 235B-A22B, Coder 480B.
+-- Qwen3: the dense 32B; the mixture-of-experts models 30B-A3B and 235B-A22B; Coder 480B.
 return spec {
   name   = "qwen3",
   arch   = { "sm_80", "sm_90", "sm_100", "sm_103" },

@@ -10,7 +10,7 @@
 #include "pack/dtype.h"
 #include "pack/pack_read.h"
 #include "packs.h"
-#include "verify/epilogue_trial.h"
+#include "verify/batch_check.h"
 
 enum {
   GRAPH_CALLS = 100,
@@ -37,7 +37,7 @@ typedef struct fused_key {
 
 typedef struct bench {
   bench_packs packs;
-  lampar_epilogue_trials *trials;
+  lampar_batches *batches;
   graph_timer timer[WORLD];
   fused_key keys[KEYS_MAX];
   int key_count;
@@ -46,7 +46,7 @@ typedef struct bench {
 /* One figure being taken on both ranks. */
 typedef struct task {
   bench *bench;
-  const lampar_epilogue_samples *samples;
+  const lampar_batch_data *data;
   uint64_t rows;
   double result[WORLD]; /* us */
 } task;
@@ -64,9 +64,8 @@ static void swap_residuals(lampar_operand *operands, uint32_t count) {
   out->data = data;
 }
 
-static lampar_status capture(lampar_rank *rank, lampar_epilogue_trial *trial,
-                             lampar_rank_graph *graph) {
-  lampar_call call = lampar_epilogue_trial_get(trial, 0);
+static lampar_status capture(lampar_rank *rank, lampar_batch *batch, lampar_rank_graph *graph) {
+  lampar_call call = lampar_batch_get(batch, 0);
   lampar_operand operands[LAMPAR_OPERANDS_MAX];
   memcpy(operands, call.operands, call.operand_count * sizeof *operands);
   call.operands = operands;
@@ -81,11 +80,11 @@ static lampar_status capture(lampar_rank *rank, lampar_epilogue_trial *trial,
 
 static lampar_status time_graph(lampar_rank *rank, void *user) {
   task *work = user;
-  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(work->bench->trials, rank);
-  const lampar_epilogue_call call = {.rows = work->rows};
+  lampar_batch *batch = lampar_batches_get(work->bench->batches, rank);
+  const lampar_check_call call = {.rows = work->rows};
   lampar_rank_graph graph = {0};
-  LAMPAR_TRY(lampar_epilogue_trial_prepare(trial, work->samples, &call, 1));
-  lampar_status status = capture(rank, trial, &graph);
+  LAMPAR_TRY(lampar_batch_prepare(batch, work->data, &call, 1));
+  lampar_status status = capture(rank, batch, &graph);
   if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
   if (status == LAMPAR_OK)
     status =
@@ -114,7 +113,8 @@ static lampar_status time_key(bench *b, int pack, int programmatic, fused_key *k
   for (int i = 0; i < SIZES && status == LAMPAR_OK; ++i) {
     figure *f = &key->figures[i][pack];
     if (!find_kernel(b, pack, &key->variant, rows_of[i], &f->kernel)) continue;
-    task work = {.bench = b, .samples = &samples, .rows = rows_of[i]};
+    const lampar_batch_data data = {.fused = &samples};
+    task work = {.bench = b, .data = &data, .rows = rows_of[i]};
     status = lampar_ranks_run(b->packs.ranks, time_graph, &work);
     f->us[programmatic] = slower(work.result);
   }
@@ -160,7 +160,7 @@ static bool has_key(const bench *b, const lampar_variant *v) {
 static lampar_status collect_keys(bench *b) {
   for (int p = 0; p < b->packs.count; ++p)
     for (uint32_t i = 0; i < b->packs.pack[p]->header->record_count; ++i) {
-      const lampar_variant *v = &b->packs.pack[p]->records[i].variant;
+      const lampar_variant *v = &b->packs.pack[p]->kernels[i].variant;
       if (v->world != WORLD || v->epilogue[0] == '\0' || has_key(b, v)) continue;
       if (b->key_count == KEYS_MAX)
         return lampar_fail(LAMPAR_ERROR_ARGUMENT, "more than %d epilogues", KEYS_MAX);
@@ -171,11 +171,11 @@ static lampar_status collect_keys(bench *b) {
   return LAMPAR_OK;
 }
 
-static size_t image_bytes(const bench *b) {
-  const lampar_epilogue_call call = {.rows = ROWS_MAX};
+static size_t buffer_bytes(const bench *b) {
+  const lampar_check_call call = {.rows = ROWS_MAX};
   size_t most = 0;
   for (int i = 0; i < b->key_count; ++i) {
-    const size_t bytes = lampar_epilogue_call_bytes(&b->keys[i].variant, &call);
+    const size_t bytes = lampar_layout_bytes(&b->keys[i].variant, &call);
     if (bytes > most) most = bytes;
   }
   return most;
@@ -193,7 +193,7 @@ static lampar_status close_timer(lampar_rank *rank, void *user) {
 
 static lampar_status run(bench *b) {
   LAMPAR_TRY(collect_keys(b));
-  LAMPAR_TRY(lampar_epilogue_trials_create(b->packs.ranks, image_bytes(b), &b->trials));
+  LAMPAR_TRY(lampar_batches_create(b->packs.ranks, buffer_bytes(b), &b->batches));
   LAMPAR_TRY(lampar_ranks_run(b->packs.ranks, open_timer, b));
   for (int p = 0; p < b->packs.count; ++p)
     for (int programmatic = 0; programmatic < bench_packs_launches(&b->packs); ++programmatic)
@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
   if (status != LAMPAR_OK) fprintf(stderr, "fused_latency: %s\n", lampar_last_error());
   lampar_ranks_close_group(b->packs.ranks);
   lampar_ranks_run(b->packs.ranks, close_timer, b);
-  lampar_epilogue_trials_destroy(b->trials);
+  lampar_batches_destroy(b->batches);
   bench_packs_close(&b->packs);
   free(b);
   return status == LAMPAR_OK ? 0 : 1;

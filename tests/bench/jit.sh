@@ -33,6 +33,15 @@ eight() {
   echo "$((end - start)).0 ms $(awk '{ all += $7 } END { print all }' "$work"/out.*) compiled over all"
 }
 
+# The same for eight ranks that share the work through an exchange.
+ranks() {
+  rm -rf "$work/cache"
+  start=$(now_ms)
+  "$build/bin/jit_time" "$spec" "$arch" "$world" 8 > "$work/ranks.out"
+  end=$(now_ms)
+  echo "$((end - start)).0 ms $(awk '{ all += $7 } END { print all }' "$work/ranks.out") compiled over all"
+}
+
 median() { awk '{ print $1 }' "$1" | sort -n | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'; }
 least() { awk '{ print $1 }' "$1" | sort -n | head -1; }
 row() { printf '%-28s %9.1f %9.1f ms %10s\n' "$1" "$(median "$work/$2")" "$(least "$work/$2")" "$3"; }
@@ -43,13 +52,16 @@ for round in 1 2 3 4 5; do
   once | tee -a "$work/warm"
   once | tee -a "$work/warm"
   eight | tee -a "$work/eight"
+  ranks | tee -a "$work/ranks"
 done
 one=$(median "$work/cold")
 echo
 printf '%-28s %9s %9s    %10s\n' what median least target
 row cold cold 3000
 row warm warm 20
-row 'eight processes cold at once' eight "$(awk -v a="$one" 'BEGIN { printf "%.0f", 1.3 * a }')"
+target=$(awk -v a="$one" 'BEGIN { printf "%.0f", 1.3 * a }')
+row 'eight processes cold at once' eight "$target"
+row 'eight ranks cold together' ranks "$target"
 [ "${2-}" = --peer ] || exit 0
 
 wheels=${WHEELS:-$work/wheels}

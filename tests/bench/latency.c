@@ -214,7 +214,7 @@ static lampar_status time_pack(bench *b, int pack, int programmatic) {
   LAMPAR_TRY(bench_packs_open_group(&b->packs, pack, programmatic));
   fprintf(stderr, "%s, %s\n", b->packs.path[pack],
           lampar_group_report(lampar_ranks_at(b->packs.ranks, 0)->group));
-  lampar_kernel_info info;
+  lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
   for (int i = 0; i < b->shape_count; ++i) {
     const shape *s = &b->shapes[i];
     if (!find_kernel(b, pack, s, &info)) continue;
@@ -281,7 +281,7 @@ static lampar_status choose_shapes(bench *b) {
   if (b->variants) {
     for (int p = 0; p < b->packs.count; ++p)
       for (size_t i = 0; i < lampar_pack_count(b->packs.pack[p]); ++i) {
-        lampar_kernel_info info;
+        lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
         LAMPAR_TRY(lampar_pack_info(b->packs.pack[p], i, &info));
         if (info.world != WORLD) continue;
         const shape s = {info.dtype, info.hidden > 0 ? info.max_rows : 1,

@@ -72,6 +72,7 @@ bool bench_packs_find(const bench_packs *packs, int pack, const lampar_call *cal
   if (lampar_query(lampar_ranks_at(packs->ranks, 0)->group, call, &answer) != LAMPAR_OK ||
       answer.path != LAMPAR_PATH_KERNEL)
     return false;
+  *info = (lampar_kernel_info)LAMPAR_KERNEL_INFO_INIT;
   for (size_t i = 0; i < lampar_pack_count(packs->pack[pack]); ++i)
     if (lampar_pack_info(packs->pack[pack], i, info) == LAMPAR_OK &&
         strcmp(info->name, answer.kernel) == 0)

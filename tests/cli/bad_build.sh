@@ -25,7 +25,7 @@ refused "^lampar build: --arch ''" "$LAMPAR" build small.lua --arch ''
 refused '^lampar build: --templates: folder \. has no oneshot' "$LAMPAR" build small.lua --templates .
 refused '^lampar build: LAMPAR_TEMPLATES: folder \. has no' \
   env LAMPAR_TEMPLATES=. "$LAMPAR" build small.lua
-refused '^lampar build: folder file/below/small: cannot be made: Not a directory; .* -o' \
+refused '^lampar build: folder file/below/small cannot be created: Not a directory; .* -o' \
   "$LAMPAR" build small.lua -o file/below
 mkdir "it's"
 cp small.lua "it's/small.lua"

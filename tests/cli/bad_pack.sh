@@ -15,8 +15,8 @@ for offset in 16 20 24 32 48 60 160 200 300 $((size / 2)) $((size - 1)); do
   refused '^lampar inspect: flipped.pack' "$LAMPAR" inspect flipped.pack
 done
 cp "$pack" future.pack
-printf '\002' | dd of=future.pack bs=1 seek=8 conv=notrunc 2> /dev/null
-refused '^lampar inspect: future.pack: pack format 2' "$LAMPAR" inspect future.pack
+printf '\377' | dd of=future.pack bs=1 seek=8 conv=notrunc 2> /dev/null
+refused '^lampar inspect: future.pack: pack format 255' "$LAMPAR" inspect future.pack
 refused 'small.lua is not a lampar pack' "$LAMPAR" inspect small.lua
 refused 'absent.pack .*No such file' "$LAMPAR" inspect absent.pack
 

@@ -28,10 +28,10 @@ check nemotron-3-nano nemotron-h bf16 2688
 check latent latent bf16 '7168, 3584, 1024'
 
 # Nothing is guessed, and nothing half-written.
-refused 'several widths: hidden_size = 4096, text_config.hidden_size = 5120; choose one with --hidden' \
+refused 'several hidden sizes: hidden_size = 4096, text_config.hidden_size = 5120; choose one with --hidden' \
   "$LAMPAR" init --config "$configs/two-widths.json" -o absent.lua
 absent absent.lua
-refused '6144 is none of its widths: hidden_size = 4096' \
+refused '6144 is none of its hidden sizes: hidden_size = 4096' \
   "$LAMPAR" init --config "$configs/two-widths.json" --hidden 6144
 "$LAMPAR" init --config "$configs/two-widths.json" --hidden 5120 | grep -q 'hidden = { 5120 }' || fail '--hidden'
 "$LAMPAR" init --config "$configs/gpt2.json" --dtype f16 --name mine --arch sm_90 2> remarks > gpt2.lua
@@ -52,10 +52,10 @@ wrong '{"model_type": "x", "hidden_size": 4096, "torch_dtype": "float8_e4m3fn"}'
   'torch_dtype is float8_e4m3fn; kernels exist for'
 wrong '{"model_type": "x", "hidden_size": 4097}' 'hidden_size is 4097; a row has a multiple of 8'
 wrong '{"model_type": "x", "hidden_size": "4096"}' 'hidden_size is 4096; a row has a multiple of 8'
-wrong '{"hidden_size": 4096}' 'no model_type that could name the pack; say a name with --name'
-wrong '[1, 2]' 'is no JSON object'
+wrong '{"hidden_size": 4096}' 'no model_type that could name the pack; set one with --name'
+wrong '[1, 2]' 'is not a JSON object'
 wrong '{"hidden_size": 4096,
-' '^lampar init: config.json:[0-9]*: is no JSON'
+' '^lampar init: config.json:[0-9]*: is not JSON'
 refused "^lampar init: $PWD: cannot be read: Is a directory\$" "$LAMPAR" init --config "$PWD"
 printf '{"model_type": "a\\nb\\"]]", "hidden_size": 64}' > config.json
 "$LAMPAR" init --config config.json 2> /dev/null > odd.lua

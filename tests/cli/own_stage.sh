@@ -37,7 +37,7 @@ refused "unknown stage \"relu2\"; .* in templates/epilogues and stages" \
   "$LAMPAR" render out/relu2/plan.json "$name"
 cp -r stages out/relu2/stages
 "$LAMPAR" render out/relu2/plan.json "$name" | cmp - "out/relu2/src/$name.cu" ||
-  fail 'stages beside the plan give another source'
+  fail 'stages next to the plan give another source'
 sed -i 's/^\$value.*//' stages/relu2.cu.in
 refused 'declare other operands than the plan has; make the plan again' \
   "$LAMPAR" render out/relu2/plan.json "$name" --stages stages
@@ -46,21 +46,21 @@ sed -i 's/"bias", "relu2"/"bias", "rleu2"/' relu2.lua
 refused 'relu2.lua:9: epilogue\[1\]: unknown stage "rleu2"; the nearest known is relu2; .* and stages$' \
   "$LAMPAR" build relu2.lua
 sed -i 's/stages   = "stages"/stages   = "..\/stages"/' relu2.lua
-refused "relu2.lua:8: stages is .*beside the spec, in at most 63 characters without '\.\.'" \
+refused "relu2.lua:8: stages is .*next to the spec, in at most 63 characters without '\.\.'" \
   "$LAMPAR" plan relu2.lua
 
 # A total that a map uses at once, in a stage that does not quantise, compiles: for the emulated device.
-cat > stages/unit_peak.cu.in << 'END'
+cat > stages/unit_amax.cu.in << 'END'
 $stage "x / max|x|"
-$peak "peak"
+$amax "amax"
 $map()
-for (unsigned i = 0; i < kVectorElements; ++i) x[i] = peak > 0 ? divide(x[i], peak) : x[i];
+for (unsigned i = 0; i < kVectorElements; ++i) x[i] = amax > 0 ? __fdiv_rn(x[i], amax) : x[i];
 as_dtype(x);
 END
-cat > unit_peak.lua << 'END'
+cat > unit_amax.lua << 'END'
 return spec {
-  name = "unit_peak", arch = { "emu" }, world = { 2 }, dtype = { "bf16", "f32" }, hidden = { 1024 }, rows = 4,
-  stages = "stages", epilogue = { { "unit_peak" }, { "unit_peak", "fp8_token" } },
+  name = "unit_amax", arch = { "emu" }, world = { 2 }, dtype = { "bf16", "f32" }, hidden = { 1024 }, rows = 4,
+  stages = "stages", epilogue = { { "unit_amax" }, { "unit_amax", "fp8_token" } },
 }
 END
-"$LAMPAR" build unit_peak.lua > /dev/null 2> log || fail "$(cat log)"
+"$LAMPAR" build unit_amax.lua > /dev/null 2> log || fail "$(cat log)"

@@ -41,7 +41,7 @@ echo '__device__ unsigned more;' >> templates/parts/row.cuh.in
 rebuild
 expect_steps 'a changed part of row kernels' "$rows" "$rows" 1
 
-printf '$-- a remark of the template\n' >> templates/parts/vector.cuh.in
+printf '$-- a remark of the template\n' >> templates/parts/arguments.cuh.in
 rebuild
 expect_steps 'a part that gives the same sources' "$kernels" 0 0
 

@@ -2,13 +2,16 @@
  * device: groups_test PACK CASE, exit status 0 when all is as it should be. --list SPEC: the cases
  * for the pack of that spec. */
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "group/group_state.h"
 #include "pack/pack_read.h"
+#include "pack/private_api.h"
 #include "verify/ranks.h"
 
 enum {
@@ -16,6 +19,7 @@ enum {
   ROWS = 24,     /* the same */
   ABSENT = 4,    /* a world without kernels */
   LATE_MS = 200, /* until a rank that does not come is given up */
+  EXCHANGE_MS = 30000,
   PATH_BYTES = 256,
 };
 
@@ -145,6 +149,92 @@ static lampar_status query(lampar_ranks *ranks, lampar_pack *pack) {
   return lampar_ranks_run(ranks, ask, NULL);
 }
 
+/* ---- kernels chosen by name ---- */
+
+#define PERSISTENT  "ar_oneshot_w2_f32_h328_emu"
+#define SINGLE_PASS PERSISTENT "_r5"
+
+static lampar_status open_with_names(lampar_ranks *ranks, lampar_pack *pack, const char *names) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.kernels = names;
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  return lampar_ranks_open_group(ranks, &pack, 1, &config);
+}
+
+static lampar_status expect_kernel(lampar_ranks *ranks, uint64_t rows, const char *name) {
+  lampar_group *group = lampar_ranks_at(ranks, 1)->group;
+  const lampar_call call = call_of(rows, HIDDEN);
+  lampar_answer answer = LAMPAR_ANSWER_INIT;
+  LAMPAR_TRY(lampar_query(group, &call, &answer));
+  if (answer.kernel != NULL && strcmp(answer.kernel, name) == 0) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s takes the call, not %s",
+                     answer.kernel != NULL ? answer.kernel : answer.message, name);
+}
+
+static lampar_status create_with_other_names(lampar_rank *rank, void *user) {
+  lampar_pack *pack = user;
+  lampar_group *group = NULL;
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.kernels = rank->rank == 0 ? NULL : "*_f32_*";
+  config.exchange = rank->exchange;
+  LAMPAR_TRY(lampar_group_create(&group, NULL, &pack, 1, &config));
+  const char *report = lampar_group_report(group);
+  const lampar_status status = expect(
+      strstr(report, "rank 1 differs from rank 0 in the group's config, LAMPAR_KERNEL or") != NULL,
+      report);
+  lampar_group_destroy(group);
+  return status;
+}
+
+static lampar_status kernel_names(lampar_ranks *ranks, lampar_pack *pack) {
+  LAMPAR_TRY(open_with_names(ranks, pack, NULL));
+  LAMPAR_TRY(expect_kernel(ranks, 1, SINGLE_PASS));
+  LAMPAR_TRY(lampar_ranks_close_group(ranks));
+
+  LAMPAR_TRY(open_with_names(ranks, pack, "*_h328_emu"));
+  LAMPAR_TRY(expect_kernel(ranks, 1, PERSISTENT));
+  lampar_rank *rank = lampar_ranks_at(ranks, 0);
+  const lampar_call flat = call_of(1, 333);
+  LAMPAR_TRY(expect_reason(rank, &flat, LAMPAR_REASON_HIDDEN));
+  lampar_answer answer = LAMPAR_ANSWER_INIT;
+  LAMPAR_TRY(lampar_query(rank->group, &flat, &answer));
+  LAMPAR_TRY(expect(strstr(answer.message, "with names like *_h328_emu") != NULL, answer.message));
+  LAMPAR_TRY(lampar_ranks_close_group(ranks));
+
+  setenv("LAMPAR_KERNEL", "*_h328_emu", 1);
+  LAMPAR_TRY(open_with_names(ranks, pack, NULL));
+  LAMPAR_TRY(expect_kernel(ranks, 1, PERSISTENT));
+  LAMPAR_TRY(lampar_ranks_close_group(ranks));
+  LAMPAR_TRY(open_with_names(ranks, pack, "*")); /* the field wins over the variable */
+  LAMPAR_TRY(expect_kernel(ranks, 1, SINGLE_PASS));
+  LAMPAR_TRY(lampar_ranks_close_group(ranks));
+  unsetenv("LAMPAR_KERNEL");
+
+  LAMPAR_TRY(open_with_names(ranks, pack, "*_h4096_*"));
+  const char *report = lampar_group_report(lampar_ranks_at(ranks, 1)->group);
+  LAMPAR_TRY(
+      expect(strstr(report, "no kernel for 2 ranks on this GPU has a name like *_h4096_*") != NULL,
+             report));
+  LAMPAR_TRY(lampar_ranks_close_group(ranks));
+  return lampar_ranks_run(ranks, create_with_other_names, pack);
+}
+
+static lampar_status call_too_large(lampar_rank *rank, void *user) {
+  (void)user;
+  lampar_call call = call_of(5, HIDDEN);
+  call.input = call.output = rank; /* never read: the call is refused before */
+  return expect_error(lampar_all_reduce(rank->group, &call, rank->stream[0]),
+                      LAMPAR_ERROR_NO_KERNEL, "there is no persistent kernel");
+}
+
+/* Two ranks on one device: half of it each, and a single-pass kernel alone does not fit. */
+static lampar_status kernel_names_shared(lampar_ranks *ranks, lampar_pack *pack) {
+  LAMPAR_TRY(open_with_names(ranks, pack, SINGLE_PASS));
+  return lampar_ranks_run(ranks, call_too_large, NULL);
+}
+
 /* ---- creations that are refused ---- */
 
 typedef struct creation {
@@ -168,6 +258,10 @@ static lampar_status refuse_all(lampar_rank *rank, void *user) {
   LAMPAR_TRY(refuse(&bad, 1, "size is not set"));
   bad = good, bad.config.lanes = 65;
   LAMPAR_TRY(refuse(&bad, 1, "config.lanes"));
+  char names[300] = "";
+  memset(names, '*', sizeof names - 1);
+  bad = good, bad.config.kernels = names;
+  LAMPAR_TRY(refuse(&bad, 1, "LAMPAR_KERNEL has 299 characters (at most 191)"));
   lampar_exchange exchange = *rank->exchange;
   bad = good, bad.config.exchange = &exchange, exchange.rank = rank->world;
   LAMPAR_TRY(refuse(&bad, 1, "config.exchange: rank"));
@@ -207,6 +301,118 @@ static lampar_status refusals(lampar_ranks *ranks, lampar_pack *pack) {
   LAMPAR_TRY(lampar_ranks_open_group(ranks, &pack, 1, &config));
   const char *report = lampar_group_report(lampar_ranks_at(ranks, 1)->group);
   return expect(strstr(report, "workspace_limit of 1024 bytes is too small") != NULL, report);
+}
+
+/* ---- second creations ---- */
+
+static lampar_status create_again(lampar_rank *rank, lampar_pack *pack, lampar_role role,
+                                  uint32_t lanes, lampar_group **group) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.role = role;
+  config.lanes = lanes;
+  config.exchange = rank->exchange;
+  return lampar_group_create(group, NULL, &pack, 1, &config);
+}
+
+/* Each role has a group of its own, with its statistics; within a role a group is shared. */
+static lampar_status create_roles(lampar_rank *rank, void *user) {
+  enum { ROLES = 3 };
+  static const lampar_role roles[ROLES] = {LAMPAR_ROLE_DENSE, LAMPAR_ROLE_ATTENTION,
+                                           LAMPAR_ROLE_MOE};
+  static const char *const names[ROLES] = {"dense group", "attention group", "moe group"};
+  lampar_group *first[ROLES] = {0}, *again = NULL;
+  for (int i = 0; i < ROLES; ++i) {
+    LAMPAR_TRY(create_again(rank, user, roles[i], 1, &first[i]));
+    const char *report = lampar_group_report(first[i]);
+    LAMPAR_TRY(expect(strncmp(report, names[i], strlen(names[i])) == 0, report));
+    LAMPAR_TRY(expect(strstr(report, " kernels for emu") != NULL, report));
+  }
+  LAMPAR_TRY(expect(first[0] != first[1] && first[0] != first[2] && first[1] != first[2],
+                    "a group for each role"));
+  for (int i = 0; i < ROLES; ++i) {
+    LAMPAR_TRY(create_again(rank, user, roles[i], 1, &again));
+    LAMPAR_TRY(expect(again == first[i], "the same group for the same role"));
+    LAMPAR_TRY(lampar_group_destroy(again));
+  }
+  LAMPAR_TRY(expect_error(create_again(rank, user, LAMPAR_ROLE_MOE, 2, &again),
+                          LAMPAR_ERROR_ARGUMENT,
+                          "rank 0 has a group of the same ranks and role with another config"));
+  LAMPAR_TRY(expect(again == NULL, "a refused creation leaves no group"));
+  for (int i = 0; i < ROLES; ++i) LAMPAR_TRY(lampar_group_destroy(first[i]));
+  return LAMPAR_OK;
+}
+
+static lampar_status roles(lampar_ranks *ranks, lampar_pack *pack) {
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  return lampar_ranks_run(ranks, create_roles, pack);
+}
+
+/* Threads that create and destroy the same group at once, over exchanges of their own, as the
+ * communicators of an engine do. */
+enum { CREATORS = 3, CREATIONS = 12 };
+
+typedef struct creators {
+  lampar_pack *pack;
+  lampar_local_exchange *locals[CREATORS];
+} creators;
+
+typedef struct creator {
+  lampar_rank *rank;
+  lampar_pack *pack;
+  const lampar_exchange *exchange;
+  lampar_failure failure;
+} creator;
+
+static lampar_status create_often(const creator *c) {
+  lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
+  config.enable = 1;
+  config.exchange = c->exchange;
+  LAMPAR_TRY(lampar_rank_check(c->rank, c->rank->driver->context_set_current(c->rank->context),
+                               "cuCtxSetCurrent"));
+  for (int i = 0; i < CREATIONS; ++i) {
+    lampar_group *group = NULL;
+    uint64_t all[LAMPAR_WORLD_MAX];
+    LAMPAR_TRY(lampar_group_create(&group, NULL, &c->pack, 1, &config));
+    const char *report = lampar_group_report(group);
+    LAMPAR_TRY(expect(strstr(report, " kernels for emu") != NULL, report));
+    const int gathered =
+        c->exchange->all_gather(c->exchange->user, &group->number, all, sizeof group->number);
+    LAMPAR_TRY(expect(gathered == 0 && all[0] == all[1], "ranks of one group"));
+    LAMPAR_TRY(lampar_group_destroy(group));
+  }
+  return LAMPAR_OK;
+}
+
+static void *run_creator(void *user) {
+  creator *c = user;
+  lampar_failure_save(&c->failure, create_often(c));
+  return NULL;
+}
+
+static lampar_status start_creators(lampar_rank *rank, void *user) {
+  const creators *given = user;
+  creator list[CREATORS];
+  pthread_t threads[CREATORS];
+  for (int i = 0; i < CREATORS; ++i) {
+    list[i] = (creator){.rank = rank,
+                        .pack = given->pack,
+                        .exchange = lampar_local_exchange_rank(given->locals[i], rank->rank)};
+    LAMPAR_TRY(expect(pthread_create(&threads[i], NULL, run_creator, &list[i]) == 0, "a thread"));
+  }
+  for (int i = 0; i < CREATORS; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < CREATORS; ++i) LAMPAR_TRY(lampar_failure_raise(&list[i].failure));
+  return LAMPAR_OK;
+}
+
+static lampar_status creators_at_once(lampar_ranks *ranks, lampar_pack *pack) {
+  creators given = {.pack = pack};
+  LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
+  for (int i = 0; i < CREATORS; ++i)
+    LAMPAR_TRY(lampar_local_exchange_create(2, EXCHANGE_MS, &given.locals[i]));
+  const lampar_status status = lampar_ranks_run(ranks, start_creators, &given);
+  for (int i = 0; i < CREATORS; ++i) lampar_local_exchange_destroy(given.locals[i]);
+  return status;
 }
 
 /* ---- ranks that do not come ---- */
@@ -266,7 +472,7 @@ static lampar_status damage(const char *file, size_t size, size_t at, size_t cut
 
 static lampar_status packs(lampar_ranks *ranks, lampar_pack *pack) {
   (void)ranks;
-  lampar_kernel_info info;
+  lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
   size_t fused = 0;
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
     LAMPAR_TRY(lampar_pack_info(pack, i, &info));
@@ -331,7 +537,7 @@ static lampar_status create_damaged(lampar_rank *rank, void *user) {
   memcpy(copy, good->data, good->size);
   LAMPAR_TRY(lampar_pack_open_owned(copy, good->size, "copy", &pack));
   for (uint32_t i = 0; rank->rank == 1 && i < pack->header->record_count; ++i)
-    if (pack->records[i].variant.world == 1) copy[pack->records[i].code_offset] ^= 1;
+    if (pack->kernels[i].variant.world == 1) copy[pack->kernels[i].record->code_offset] ^= 1;
   lampar_group *group = NULL;
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
@@ -413,7 +619,11 @@ static const struct {
     {"emu", "no-world", no_world},
     {"emu", "no-arch", no_arch},
     {"emu", "query", query},
+    {"emu", "kernel-names", kernel_names},
+    {"emu", "kernel-names-shared", kernel_names_shared},
     {"emu", "refusals", refusals},
+    {"emu", "roles", roles},
+    {"emu", "creators-at-once", creators_at_once},
     {"emu", "late-in-nccl", late_in_nccl},
     {"emu", "late-in-process", late_in_process},
     {"emu", "packs", packs},
@@ -440,6 +650,7 @@ int main(int argc, char **argv) {
   }
   setenv("LAMPAR_DEVICE", "emu", 1);
   if (cases[chosen].run == no_peer_access) setenv("LAMPAR_EMU_P2P", "0", 1);
+  if (cases[chosen].run == kernel_names_shared) setenv("LAMPAR_EMU_DEVICES", "1", 1);
   lampar_status status = lampar_pack_open(argv[1], &pack);
   if (status == LAMPAR_OK) status = lampar_ranks_create(0, ABSENT, 0, &ranks);
   if (status == LAMPAR_OK) status = cases[chosen].run(ranks, pack);

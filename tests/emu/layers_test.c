@@ -77,7 +77,7 @@ static lampar_status check_rows(const memory *memory, const lampar_rank *rank, p
       const float value = host[row * memory->hidden + i];
       if (value != expected)
         return lampar_fail(
-            LAMPAR_ERROR_SYSTEM, "rank %d: wrong %s: row %llu, element %llu is %g, expected %g",
+            LAMPAR_ERROR_MISMATCH, "rank %d: wrong %s: row %llu, element %llu is %g, expected %g",
             rank->rank, place == OUTPUT ? "output" : "residual", (unsigned long long)row,
             (unsigned long long)i, (double)value, (double)expected);
     }

@@ -76,43 +76,42 @@ mutate none '' plain
 mutate none '' programmatic
 mutate none '' fused
 mutate one-half "$missing|$wrong" plain $kernel \
-  's/const unsigned half = \(turn.uses & 1\) \* kHalfBytes;/const unsigned half = 0;/'
-mutate no-rearm "$wrong|$missing" plain $kernel \
-  '/store_words\(turn.slots \+ .*empty_vector\(\)\);/d'
-mutate rearm-before-sum "$wrong|$missing" plain parts/gather.cuh.in \
-  's/^  \$part\("wait".*/  store_words(turn.slots + (call.rank + 1) % kWorld * kMailboxBytes, empty_vector());\n&/'
-mutate epoch-without-barrier "$wrong|$missing" plain $kernel 's/^ +sync_warp\(\);//'
-mutate epoch-never-advanced "$wrong|$missing" plain $kernel \
-  '/store_word\(turn.epoch, turn.uses \+ 1\)/d'
+  's/const unsigned half = \(use.epoch & 1\) \* kHalfBytes;/const unsigned half = 0;/'
+mutate no-rearm "$wrong|$missing" plain $kernel '/store_words4\(slot_of\(.*empty_vector\(\)\);/d'
+mutate rearm-before-sum "$wrong|$missing" plain parts/all_ranks.cuh.in \
+  's/^  poll_loop\(.*/  store_words4(slot_of(use, (call.rank + 1) % kWorld), empty_vector());\n&/'
+mutate epoch-without-barrier "$wrong|$missing" plain $kernel '/^ +__syncwarp\(\);/d'
+mutate epoch-never-advanced "$wrong|$missing" plain $kernel '/store_u32\(use.epoch_ptr, use.epoch \+ 1\)/d'
 mutate first-word-only "$wrong" plain parts/mailbox.cuh.in \
   's/return v.word\[0\] == kSentinel \|\|.*/return v.word[0] == kSentinel;/' \
   parts/mailbox.cuh.in '/^ +v.word\[3\] == kSentinel;/d'
 mutate sentinel-not-sanitised "$missing" plain parts/mailbox.cuh.in \
   's/v.word\[i\] == kSentinel \? 0x7fffffff : v.word\[i\]/v.word[i]/'
 mutate own-rank-first "$wrong" plain $kernel \
-  's/^    add_all\(from, sum\);/    { const Vector first = from[0]; from[0] = turn.mine; if (call.rank) from[call.rank] = first; }\n&/'
+  's/^    add_ranks\(from, sum\);/    { const Vector first = from[0]; from[0] = use.input; if (call.rank) from[call.rank] = first; }\n&/'
 mutate push-into-other-half "$missing" plain $kernel \
-  's/push\(turn.to\[(.*)\] \+ half, turn.mine\)/push(turn.to[\1] + (kHalfBytes - half), turn.mine)/'
+  's/push\(use.peer_slot\[(.*)\] \+ half, use.input\)/push(use.peer_slot[\1] + (kHalfBytes - half), use.input)/'
 mutate idle-lanes-poll "$missing" plain parts/plain_kernel.cuh.in \
-  '/if \(!turn.place.active\) return;/d'
+  '/if \(!use.at.active\) return;/d'
 mutate no-dependency-wait "$wrong|$missing" programmatic parts/plain_kernel.cuh.in \
   '/^  wait_for_previous_grid\(\);/d'
 mutate consumer-reads-early "$wrong|$missing" programmatic parts/plain_kernel.cuh.in \
   '/^  wait_for_previous_grid\(\);/d' parts/plain_kernel.cuh.in \
-  's/^  send\(call, turn, lane\);/  wait_for_previous_grid();\n&/'
+  's/^  send\(call, use, lane\);/  wait_for_previous_grid();\n&/'
 mutate remote-block-not-started 'shared memory of block [0-9]+ of its cluster, which has not started' fused \
-  parts/row_kernel.cuh.in '/join_rounds\(\);/d'
-mutate one-buffer-for-two-rounds "$wrong" fused \
-  parts/emu/reduce.cuh.in 's/exchange.partial\[(turn|rounds.number % 2)\]/exchange.partial[0]/'
-mutate round-without-wait 'block [0-9]+ of its cluster, which has ended|its block ends while a store' fused \
-  parts/total.cuh.in '/wait_partials\(rounds, .*\);/d'
-mutate partial-not-sent 'block [0-9]+, .*waits for the partials of round 0: 0 arrivals and [0-9]+ bytes' fused \
-  parts/emu/reduce.cuh.in 's/if \(exists \&\& rounds.lane < kCluster\)/if (rounds.first + v + 1 < kRowMailboxes \&\& rounds.lane < kCluster)/'
-# The operands are read before the dependency wait, all else behind it.
+  parts/fused_kernel.cuh.in '/join_reduction\(\);/d'
+mutate one-buffer-for-two-phases "$wrong" fused \
+  parts/emu/reduce.cuh.in 's/partial\[reduction.phase % 2\]/partial[0]/'
+mutate phase-without-wait 'block [0-9]+ of its cluster, which has ended|its block ends while a store' fused \
+  parts/row_reduction.cuh.in '/^  wait_partials\(reduction, .*\);/d'
+mutate partial-not-sent 'block [0-9]+, .*waits for the partials of (round|phase) 0: 0 arrivals and [0-9]+ bytes' fused \
+  parts/emu/reduce.cuh.in \
+  's/if \(exists \&\& reduction.lane < kCluster\)/if (reduction.first + v + 1 < kRowMailboxes \&\& reduction.lane < kCluster)/'
+# The operands are read before the dependency wait, everything else after it.
 mutate residual-read-early 'wrong residual' fused \
-  parts/row_kernel.cuh.in '/^  wait_for_previous_grid\(\);/d' \
-  parts/row_kernel.cuh.in '/^  \$-- Behind the own vector/,/^  \$end$/d' \
-  parts/row_kernel.cuh.in 's/^  for .*load\(call, turn\[v\]\);/  $for _, operand in ipairs(operands) do\n    $if not operand.output then\n      $part(is_vector(operand) and "load_vectors" or "load_" .. operand.per, operand)\n    $end\n  $end\n  wait_for_previous_grid();\n&/'
+  parts/fused_kernel.cuh.in '/^  wait_for_previous_grid\(\);/d' \
+  parts/fused_kernel.cuh.in '/^  for .*load\(call, use\[v\]\);/,/^  \$-- Operands/{H;d}
+    /^  \$for _, operand in/,/^  \$end$/{/^  \$end$/{G;s/\n/\n  wait_for_previous_grid();\n/}}'
 
 # The runtime gives every group of a device the first one's workspace.
 name=shared-workspace

@@ -12,9 +12,9 @@
 
 #include "base/error.h"
 #include "pack/dtype.h"
-#include "verify/trial.h"
+#include "verify/batch_check.h"
 
-enum { SAMPLES = 40000, IMAGE_BYTES = 4 << 20, ROUNDS = 3, CALLS_MAX = 64, WATCHDOG_MS = 1000 };
+enum { SAMPLES = 40000, BUFFER_BYTES = 4 << 20, ROUNDS = 3, CALLS_MAX = 64, WATCHDOG_MS = 1000 };
 
 /* Numbers, and in every fifth place the sentinel's bits. */
 static uint32_t element(uint32_t dtype, int rank, size_t index, const void *user) {
@@ -23,12 +23,12 @@ static uint32_t element(uint32_t dtype, int rank, size_t index, const void *user
   return lampar_sample_finite(dtype, rank, index, user);
 }
 
-static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_trial_call *calls) {
+static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_check_call *calls) {
   const uint64_t row_counts[] = {1, rows, 3, rows / 2, 1, 2, rows};
   size_t count = 0;
   for (int round = 0; round < ROUNDS; ++round) {
     for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; ++i) {
-      calls[count] = (lampar_trial_call){
+      calls[count] = (lampar_check_call){
           .dtype = dtype, .rows = row_counts[i], .hidden = hidden, .first = count * 131};
       ++count;
       if (i % 2) continue;
@@ -36,14 +36,14 @@ static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_
       calls[count++].chained = true;
     }
     const uint64_t odd = rows * hidden / 2 + 5;
-    calls[count] = (lampar_trial_call){.dtype = dtype,
+    calls[count] = (lampar_check_call){.dtype = dtype,
                                        .rows = 1,
                                        .hidden = odd,
                                        .first = count * 131,
                                        .input_shift = 1,
                                        .output_shift = 3};
     ++count;
-    calls[count] = (lampar_trial_call){
+    calls[count] = (lampar_check_call){
         .dtype = dtype, .rows = 2, .hidden = 333, .first = count * 131, .gap = 7, .in_place = true};
     ++count;
   }
@@ -71,9 +71,9 @@ static lampar_status run(char **argv, lampar_ranks *ranks, lampar_pack *pack, bo
   const uint64_t hidden = strtoull(argv[4], NULL, 10), rows = strtoull(argv[5], NULL, 10);
   const uint64_t seed = 1;
   uint32_t dtype;
-  lampar_trials *trials = NULL;
+  lampar_batches *batches = NULL;
   lampar_samples samples = {0};
-  lampar_trial_call calls[CALLS_MAX];
+  lampar_check_call calls[CALLS_MAX];
   if (!lampar_dtype_parse(argv[3], &dtype)) return LAMPAR_ERROR_ARGUMENT;
   const size_t count = make_calls(dtype, hidden, rows, calls);
 
@@ -83,15 +83,15 @@ static lampar_status run(char **argv, lampar_ranks *ranks, lampar_pack *pack, bo
   config.watchdog_ms = WATCHDOG_MS;
   config.programmatic_launch = programmatic;
   lampar_status status = lampar_ranks_set_world(ranks, world);
-  if (status == LAMPAR_OK) status = lampar_trials_create(ranks, IMAGE_BYTES, &trials);
+  if (status == LAMPAR_OK) status = lampar_batches_create(ranks, BUFFER_BYTES, &batches);
   if (status == LAMPAR_OK)
     status = lampar_samples_create(dtype, world, SAMPLES, element, &seed, &samples);
   for (int schedule = 1; schedule <= schedules && status == LAMPAR_OK; ++schedule) {
-    const lampar_samples *by_dtype[LAMPAR_TRIAL_DTYPES] = {0};
-    by_dtype[dtype] = &samples;
+    lampar_batch_data data = {0};
+    data.plain[dtype] = &samples;
     status = lampar_ranks_set_schedule(ranks, (uint64_t)schedule);
     if (status == LAMPAR_OK) status = lampar_ranks_open_group(ranks, &pack, 1, &config);
-    if (status == LAMPAR_OK) status = lampar_trials_run(trials, by_dtype, calls, count);
+    if (status == LAMPAR_OK) status = lampar_batches_run(batches, &data, calls, count, NULL, NULL);
     if (status != LAMPAR_OK) printf("schedule %d: %s\n", schedule, lampar_last_error());
     const lampar_status closed = lampar_ranks_close_group(ranks);
     if (status == LAMPAR_OK) status = closed;
@@ -102,7 +102,7 @@ static lampar_status run(char **argv, lampar_ranks *ranks, lampar_pack *pack, bo
     printf("%s: %d ranks, %d schedules of %zu calls: right, in %.0f steps\n", argv[3], world,
            schedules, count, made);
   lampar_samples_destroy(&samples);
-  lampar_trials_destroy(trials);
+  lampar_batches_destroy(batches);
   return status;
 }
 

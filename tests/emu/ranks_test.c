@@ -178,7 +178,9 @@ static lampar_status odd_rank(lampar_ranks *ranks, lampar_pack *pack, bool goes_
   LAMPAR_TRY(lampar_ranks_run(ranks, call_oddly, &odd));
   for (int r = 0; r < WORLD; ++r) {
     printf("rank %d: %s\n", r, odd.status[r] == LAMPAR_OK ? "no error" : odd.report[r]);
-    const char *expected = r != 1 ? "timed out waiting for rank 1 " : goes_to_nccl ? "CUDA_ERROR_LAUNCH" : "";
+    const char *expected = r != 1         ? "timed out waiting for rank 1 "
+                           : goes_to_nccl ? "CUDA_ERROR_LAUNCH"
+                                          : "";
     if (!strstr(odd.report[r], expected))
       return lampar_fail(LAMPAR_ERROR_SYSTEM, "rank %d: expected a report with '%s'", r, expected);
   }

@@ -3,7 +3,8 @@
 #define LAMPAR_TEST_FUSED_H
 
 #include "golden_rows.h"
-#include "verify/epilogue_trial.h"
+#include "verify/batch_check.h"
+#include "verify/epilogue_check.h"
 
 enum { ROWS_MAX = 128, WATCHDOG_MS = 20000 };
 
@@ -22,7 +23,7 @@ typedef struct fused_key {
 
 typedef struct fused_fixture {
   lampar_ranks *ranks;
-  lampar_epilogue_trials *trials;
+  lampar_batches *batches;
   lampar_pack *pack[GOLDEN_ROWS_PACKS]; /* the same kernels in other geometries */
   int pack_count;
   uint64_t rows; /* most rows of a call; samples have some more */
@@ -33,7 +34,7 @@ typedef struct fused_run {
   fused_fixture *fixture;
   fused_key *key;
   int pack;
-  const lampar_epilogue_samples *samples;
+  const lampar_batch_data *data;
   const char *what; /* for messages */
   bool has_promise; /* the rows go into the golden_rows */
 } fused_run;
@@ -45,14 +46,12 @@ extern const lampar_stage_map fused_own_stages[];
 lampar_status fused_samples(const fused_fixture *fixture, const fused_key *key, int scalars,
                             lampar_epilogue_samples *samples);
 
-/* Runs the calls on the open groups; with `check` against the reference, and the rows of all into
- * the golden_rows. */
-lampar_status fused_run_calls(const fused_run *run, const lampar_epilogue_call *calls, size_t count,
-                              bool check);
+/* Runs the calls on the open groups and enters their rows into golden_rows. */
+lampar_status fused_run_calls(const fused_run *run, const lampar_check_call *calls, size_t count);
 
 /* On a rank's thread: a finished batch's rows into the golden_rows. */
-lampar_status fused_enter_rows(const fused_run *run, lampar_epilogue_trial *trial,
-                               const lampar_epilogue_call *calls, size_t count);
+lampar_status fused_enter_rows(const fused_run *run, lampar_batch *batch,
+                               const lampar_check_call *calls, size_t count);
 
 /* The checks, on open groups of the pack. */
 lampar_status check_fused_values(fused_fixture *fixture, fused_key *key, int pack);

@@ -124,7 +124,7 @@ static lampar_status collect_keys(test *t, int world) {
   const uint32_t arch = lampar_kernels_arch(&pack, 1, t->capability, (uint32_t)world);
   forget_keys(t);
   for (uint32_t i = 0; i < pack->header->record_count; ++i) {
-    const lampar_variant *v = &pack->records[i].variant;
+    const lampar_variant *v = &pack->kernels[i].variant;
     if (v->arch == arch && v->world == (uint32_t)world && v->epilogue[0] != '\0' &&
         (t->given->filter == NULL || fnmatch(t->given->filter, v->epilogue, 0) == 0))
       LAMPAR_TRY(add_key(t, v));
@@ -218,13 +218,13 @@ static lampar_status run_world(test *t, int world) {
 }
 
 /* The largest call of any kernel, and a little more. */
-static size_t image_bytes(const test *t) {
+static size_t buffer_bytes(const test *t) {
   size_t most = 0;
   for (uint32_t i = 0; i < t->fixture.pack[0]->header->record_count; ++i) {
-    const lampar_variant *v = &t->fixture.pack[0]->records[i].variant;
-    const lampar_epilogue_call call = {.rows = t->fixture.rows, .gap = 16, .rank_gap = 8};
+    const lampar_variant *v = &t->fixture.pack[0]->kernels[i].variant;
+    const lampar_check_call call = {.rows = t->fixture.rows, .gap = 16, .rank_gap = 8};
     if (v->epilogue[0] == '\0') continue;
-    const size_t bytes = lampar_epilogue_call_bytes(v, &call);
+    const size_t bytes = lampar_layout_bytes(v, &call);
     if (bytes > most) most = bytes;
   }
   return most + (8 << 20);
@@ -237,11 +237,11 @@ static lampar_status run(test *t) {
     ++t->fixture.pack_count;
   }
   for (uint32_t i = 0; i < t->fixture.pack[0]->header->record_count; ++i)
-    if ((int)t->fixture.pack[0]->records[i].variant.world > most)
-      most = (int)t->fixture.pack[0]->records[i].variant.world;
+    if ((int)t->fixture.pack[0]->kernels[i].variant.world > most)
+      most = (int)t->fixture.pack[0]->kernels[i].variant.world;
   LAMPAR_TRY(lampar_ranks_create(0, most, 0, &t->fixture.ranks));
   LAMPAR_TRY(lampar_ranks_capability(t->fixture.ranks, &t->capability));
-  LAMPAR_TRY(lampar_epilogue_trials_create(t->fixture.ranks, image_bytes(t), &t->fixture.trials));
+  LAMPAR_TRY(lampar_batches_create(t->fixture.ranks, buffer_bytes(t), &t->fixture.batches));
   printf("%-52s %4s %6s %2s %-7s %6s one hash a pack/rows\n", "epilogue", "", "hidden", "w",
          "rounds", "calls");
   for (int world = 2; world <= most; ++world)
@@ -287,7 +287,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s: %s\n", no_gpu ? "skipped" : "fused_test", lampar_last_error());
   const bool failed = status != LAMPAR_OK || t->failed > 0 || t->passed == 0;
   forget_keys(t);
-  lampar_epilogue_trials_destroy(t->fixture.trials);
+  lampar_batches_destroy(t->fixture.batches);
   lampar_ranks_destroy(t->fixture.ranks);
   for (int p = 0; p < t->fixture.pack_count; ++p) lampar_pack_close(t->fixture.pack[p]);
   free(t);

@@ -15,7 +15,7 @@ void golden_rows_close(golden_rows *book) {
 }
 
 lampar_status golden_rows_enter(golden_rows *book, int pack, uint64_t row,
-                           const uint8_t digest[LAMPAR_DIGEST_BYTES], const char *who) {
+                                const uint8_t digest[LAMPAR_DIGEST_BYTES], const char *who) {
   pthread_mutex_lock(&book->mutex);
   golden_rows_entry *entry = &book->rows[row];
   if (entry->who[0] == '\0') {
@@ -26,7 +26,7 @@ lampar_status golden_rows_enter(golden_rows *book, int pack, uint64_t row,
   const bool is_same = memcmp(entry->digest, digest, LAMPAR_DIGEST_BYTES) == 0;
   pthread_mutex_unlock(&book->mutex);
   if (is_same) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "other bits for the same row %llu: %s, and before: %s",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "other bits for the same row %llu: %s, and before: %s",
                      (unsigned long long)row, who, entry->who);
 }
 

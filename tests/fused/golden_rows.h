@@ -27,7 +27,7 @@ void golden_rows_close(golden_rows *book);
 
 /* Errors: SYSTEM, naming both, when the digest is not the one that is there. Any thread. */
 lampar_status golden_rows_enter(golden_rows *book, int pack, uint64_t row,
-                           const uint8_t digest[LAMPAR_DIGEST_BYTES], const char *who);
+                                const uint8_t digest[LAMPAR_DIGEST_BYTES], const char *who);
 
 /* One hash over the rows that a pack has computed; `*rows` gets their number. */
 void golden_rows_hash(const golden_rows *book, int pack, char hex[LAMPAR_DIGEST_HEX], int *rows);

@@ -67,11 +67,11 @@ static lampar_status expect_refusal(lampar_rank *rank, const lampar_call *good, 
   bad->spoil(&call, list, at);
   const lampar_status status = lampar_all_reduce(rank->group, &call, rank->stream[0]);
   if (status != LAMPAR_ERROR_ARGUMENT)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: %s, expected an argument error", name,
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s %s: %s, expected an argument error", name,
                        bad->what, lampar_status_string(status));
   if (strstr(lampar_last_error(), name) == NULL &&
       strstr(lampar_last_error(), "no_such_operand") == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s %s: the message does not name it: %.300s", name,
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s %s: the message does not name it: %.300s", name,
                        bad->what, lampar_last_error());
   return LAMPAR_OK;
 }
@@ -88,10 +88,10 @@ static lampar_status expect_refusals(lampar_rank *rank, const lampar_call *call,
 static lampar_status refuse_all(lampar_rank *rank, void *user) {
   const fused_run *run = user;
   const lampar_variant *variant = &run->key->variant;
-  const lampar_epilogue_call plan = {.rows = run->key->max_rows < 2 ? 1 : 2};
-  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->fixture->trials, rank);
-  LAMPAR_TRY(lampar_epilogue_trial_prepare(trial, run->samples, &plan, 1));
-  const lampar_call call = lampar_epilogue_trial_get(trial, 0);
+  const lampar_check_call plan = {.rows = run->key->max_rows < 2 ? 1 : 2};
+  lampar_batch *batch = lampar_batches_get(run->fixture->batches, rank);
+  LAMPAR_TRY(lampar_batch_prepare(batch, run->data, &plan, 1));
+  const lampar_call call = lampar_batch_get(batch, 0);
   for (uint32_t at = 0; at < call.operand_count; ++at) {
     const lampar_operand_info *info = &variant->operands[variant->operand_count - 1 - at];
     EXPECT(of_any);
@@ -106,7 +106,8 @@ static lampar_status refuse_all(lampar_rank *rank, void *user) {
 lampar_status check_fused_operands(fused_fixture *fixture, fused_key *key) {
   lampar_epilogue_samples samples;
   LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
-  fused_run run = {fixture, key, 0, &samples, "operands", false};
+  const lampar_batch_data data = {.fused = &samples};
+  fused_run run = {fixture, key, 0, &data, "operands", false};
   const lampar_status status = lampar_ranks_run(fixture->ranks, refuse_all, &run);
   lampar_epilogue_samples_destroy(&samples);
   return status;

@@ -15,8 +15,8 @@ lampar_status fused_samples(const fused_fixture *fixture, const fused_key *key, 
                                         scalars, samples);
 }
 
-lampar_status fused_enter_rows(const fused_run *run, lampar_epilogue_trial *trial,
-                               const lampar_epilogue_call *calls, size_t count) {
+lampar_status fused_enter_rows(const fused_run *run, lampar_batch *batch,
+                               const lampar_check_call *calls, size_t count) {
   uint8_t digest[LAMPAR_DIGEST_BYTES];
   char who[200];
   for (size_t c = 0; c < count; ++c)
@@ -25,43 +25,24 @@ lampar_status fused_enter_rows(const fused_run *run, lampar_epilogue_trial *tria
       snprintf(who, sizeof who, "%s of %.90s, pack %d, row %llu of %llu", run->what,
                run->key->variant.epilogue, run->pack + 1, (unsigned long long)row,
                (unsigned long long)calls[c].rows);
-      lampar_epilogue_trial_digest(trial, c, row, false, digest);
+      lampar_batch_digest(batch, c, row, false, digest);
       LAMPAR_TRY(golden_rows_enter(&run->key->golden_rows, run->pack, sample, digest, who));
       if (!lampar_epilogue_quantizes(&run->key->variant)) continue;
-      lampar_epilogue_trial_digest(trial, c, row, true, digest);
+      lampar_batch_digest(batch, c, row, true, digest);
       LAMPAR_TRY(golden_rows_enter(run->key->quantized, run->pack, sample, digest, who));
     }
   return LAMPAR_OK;
 }
 
-typedef struct list {
-  const fused_run *run;
-  const lampar_epilogue_call *calls;
-  size_t count;
-  bool check;
-} list;
-
-static lampar_status run_list(lampar_rank *rank, void *user) {
-  const list *all = user;
-  const fused_run *run = all->run;
-  lampar_epilogue_trial *trial = lampar_epilogue_trials_get(run->fixture->trials, rank);
-  for (size_t done = 0; done < all->count;) {
-    const lampar_epilogue_call *calls = all->calls + done;
-    const size_t count = lampar_epilogue_trial_fit(trial, run->samples, calls, all->count - done);
-    if (count == 0)
-      return lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s: call %zu does not fit", run->what, done);
-    LAMPAR_TRY(lampar_epilogue_trial_batch(trial, run->samples, calls, count, all->check,
-                                           fused_own_stages));
-    if (run->has_promise) LAMPAR_TRY(fused_enter_rows(run, trial, calls, count));
-    done += count;
-  }
-  return LAMPAR_OK;
+static lampar_status enter_rows(lampar_rank *rank, lampar_batch *batch,
+                                const lampar_check_call *calls, size_t count, void *user) {
+  (void)rank;
+  return fused_enter_rows(user, batch, calls, count);
 }
 
-lampar_status fused_run_calls(const fused_run *run, const lampar_epilogue_call *calls, size_t count,
-                              bool check) {
-  list all = {run, calls, count, check};
-  LAMPAR_TRY(lampar_ranks_run(run->fixture->ranks, run_list, &all));
+lampar_status fused_run_calls(const fused_run *run, const lampar_check_call *calls, size_t count) {
+  LAMPAR_TRY(lampar_batches_run(run->fixture->batches, run->data, calls, count,
+                                run->has_promise ? enter_rows : NULL, (void *)run));
   run->key->calls += count;
   return LAMPAR_OK;
 }

@@ -13,21 +13,32 @@ static uint64_t least(uint64_t a, uint64_t b) {
 lampar_status check_fused_values(fused_fixture *fixture, fused_key *key, int pack) {
   const uint64_t most = least(fixture->rows, key->max_rows);
   for (int scalars = 0; scalars < LAMPAR_SAMPLE_SCALARS; ++scalars) {
-    const lampar_epilogue_call calls[] = {
+    const lampar_check_call calls[] = {
         {.rows = least(16, most)},
         {.rows = 1, .first_row = 9},
-        {.rows = least(5, most), .first_row = 3, .shift = 1},
+        {.rows = least(5, most), .first_row = 3, .input_shift = 1, .output_shift = 1},
         {.rows = least(6, most), .first_row = 1, .gap = 8},
-        {.rows = least(7, most), .first_row = 8, .gap = 3, .shift = 3, .rank_gap = 1},
+        {.rows = least(7, most),
+         .first_row = 8,
+         .gap = 3,
+         .input_shift = 3,
+         .output_shift = 3,
+         .rank_gap = 1},
         {.rows = least(4, most), .first_row = 2, .in_place = true},
-        {.rows = least(3, most), .first_row = 7, .in_place = true, .gap = 5, .shift = 2},
+        {.rows = least(3, most),
+         .first_row = 7,
+         .in_place = true,
+         .gap = 5,
+         .input_shift = 2,
+         .output_shift = 2},
         {.rows = most, .first_row = 5},
     };
     lampar_epilogue_samples samples;
     LAMPAR_TRY(fused_samples(fixture, key, scalars, &samples));
-    const fused_run run = {fixture, key, pack, &samples, "values", scalars == 0};
+    const lampar_batch_data data = {.fused = &samples, .own_stages = fused_own_stages};
+    const fused_run run = {fixture, key, pack, &data, "values", scalars == 0};
     const size_t count = sizeof calls / sizeof calls[0] - (scalars > 0); /* the largest once */
-    const lampar_status status = fused_run_calls(&run, calls, count, true);
+    const lampar_status status = fused_run_calls(&run, calls, count);
     lampar_epilogue_samples_destroy(&samples);
     LAMPAR_TRY(status);
   }
@@ -37,40 +48,42 @@ lampar_status check_fused_values(fused_fixture *fixture, fused_key *key, int pac
 /* Calls of 1 to all rows: a row's result depends neither on their number nor on its place. */
 lampar_status check_fused_rows(fused_fixture *fixture, fused_key *key, int pack) {
   const uint64_t most = least(fixture->rows, key->max_rows);
-  lampar_epilogue_call calls[2 * ROWS_MAX];
+  lampar_check_call calls[2 * ROWS_MAX];
   size_t count = 0;
   for (uint64_t rows = 1; rows <= most; ++rows) {
-    calls[count++] = (lampar_epilogue_call){.rows = rows, .first_row = rows * 5 % 16};
+    calls[count++] = (lampar_check_call){.rows = rows, .first_row = rows * 5 % 16};
     if (rows % 16 == 0)
-      calls[count++] = (lampar_epilogue_call){.rows = rows, .in_place = true, .rank_gap = 8};
+      calls[count++] = (lampar_check_call){.rows = rows, .in_place = true, .rank_gap = 8};
   }
   lampar_epilogue_samples samples;
   LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
-  const fused_run run = {fixture, key, pack, &samples, "rows", true};
-  const lampar_status status = fused_run_calls(&run, calls, count, false);
+  const lampar_batch_data data = {.fused = &samples, .accepts_any = true};
+  const fused_run run = {fixture, key, pack, &data, "rows", true};
+  const lampar_status status = fused_run_calls(&run, calls, count);
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }
 
-static lampar_status run_epilogue_kernel(const fused_run *run, bool check) {
+static lampar_status run_epilogue_kernel(const fused_run *run) {
   const uint64_t most = least(run->fixture->rows, run->key->max_rows);
-  const lampar_epilogue_call calls[] = {
+  const lampar_check_call calls[] = {
       {.rows = least(2, most), .first_row = 9},
       {.rows = least(16, most)},
       {.rows = least(9, most), .first_row = 4, .gap = 8, .rank_gap = 8},
-      {.rows = least(5, most), .first_row = 3, .shift = 1},
+      {.rows = least(5, most), .first_row = 3, .input_shift = 1, .output_shift = 1},
       {.rows = least(4, most), .first_row = 2, .in_place = true},
       {.rows = most, .first_row = 5},
       {.rows = most},
   };
-  return fused_run_calls(run, calls, sizeof calls / sizeof calls[0], check);
+  return fused_run_calls(run, calls, sizeof calls / sizeof calls[0]);
 }
 
 lampar_status check_fused_fallback(fused_fixture *fixture, fused_key *key, int pack) {
   lampar_epilogue_samples samples;
   LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
-  const fused_run run = {fixture, key, pack, &samples, "NCCL and the epilogue kernel", true};
-  const lampar_status status = run_epilogue_kernel(&run, false);
+  const lampar_batch_data data = {.fused = &samples, .accepts_any = true};
+  const fused_run run = {fixture, key, pack, &data, "NCCL and the epilogue kernel", true};
+  const lampar_status status = run_epilogue_kernel(&run);
   key->has_nccl = status == LAMPAR_OK;
   lampar_epilogue_samples_destroy(&samples);
   return status;
@@ -80,8 +93,9 @@ lampar_status check_fused_alone(fused_fixture *fixture, fused_key *key, int pack
   lampar_epilogue_samples samples;
   LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
   lampar_epilogue_samples_sum(&samples);
-  const fused_run run = {fixture, key, pack, &samples, "the epilogue kernel on the sum", true};
-  const lampar_status status = run_epilogue_kernel(&run, true);
+  const lampar_batch_data data = {.fused = &samples, .own_stages = fused_own_stages};
+  const fused_run run = {fixture, key, pack, &data, "the epilogue kernel on the sum", true};
+  const lampar_status status = run_epilogue_kernel(&run);
   lampar_epilogue_samples_destroy(&samples);
   return status;
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ELEMENTS = 1001, ELEMENT_BYTES_MAX = 8, BUFFER_BYTES = ELEMENTS * ELEMENT_BYTES_MAX };
+enum { ELEMENTS = 1001, ELEMENT_BYTES_MAX = 8, CALL_BYTES = ELEMENTS * ELEMENT_BYTES_MAX };
 
 typedef struct wrong_call {
   lampar_dtype dtype;
@@ -56,11 +56,11 @@ typedef struct buffers {
 static lampar_status buffers_open(lampar_rank *rank, buffers *b) {
   const lampar_driver *driver = rank->driver;
   LAMPAR_TRY(
-      lampar_driver_check(driver, driver->memory_alloc(&b->input, BUFFER_BYTES), "cuMemAlloc"));
+      lampar_driver_check(driver, driver->memory_alloc(&b->input, CALL_BYTES), "cuMemAlloc"));
   LAMPAR_TRY(
-      lampar_driver_check(driver, driver->memory_alloc(&b->output, BUFFER_BYTES), "cuMemAlloc"));
+      lampar_driver_check(driver, driver->memory_alloc(&b->output, CALL_BYTES), "cuMemAlloc"));
   return lampar_driver_check(
-      driver, driver->host_alloc((void **)&b->host, 2 * BUFFER_BYTES, LAMPAR_MEMHOSTALLOC_PORTABLE),
+      driver, driver->host_alloc((void **)&b->host, 2 * CALL_BYTES, LAMPAR_MEMHOSTALLOC_PORTABLE),
       "cuMemHostAlloc");
 }
 
@@ -86,7 +86,7 @@ static lampar_status upload(lampar_rank *rank, const wrong_call *wrong, const bu
   for (size_t i = 0; i < ELEMENTS; ++i)
     store(wrong->dtype, b->host, i, number_of(rank->rank, i, round));
   LAMPAR_TRY(lampar_driver_check(
-      driver, driver->copy_to_device_async(b->input, b->host, BUFFER_BYTES, rank->stream[0]),
+      driver, driver->copy_to_device_async(b->input, b->host, CALL_BYTES, rank->stream[0]),
       "cuMemcpyHtoDAsync"));
   LAMPAR_TRY(lampar_rank_finish(rank));
   return lampar_rank_barrier(rank);
@@ -95,9 +95,9 @@ static lampar_status upload(lampar_rank *rank, const wrong_call *wrong, const bu
 static lampar_status expect_result(lampar_rank *rank, const wrong_call *wrong, const buffers *b,
                                    int round) {
   const lampar_driver *driver = rank->driver;
-  char *got = b->host + BUFFER_BYTES, *expected = b->host;
+  char *got = b->host + CALL_BYTES, *expected = b->host;
   LAMPAR_TRY(lampar_driver_check(
-      driver, driver->copy_to_host_async(got, b->output, BUFFER_BYTES, rank->stream[0]),
+      driver, driver->copy_to_host_async(got, b->output, CALL_BYTES, rank->stream[0]),
       "cuMemcpyDtoHAsync"));
   LAMPAR_TRY(lampar_rank_finish(rank));
   for (size_t i = 0; i < ELEMENTS; ++i)
@@ -106,7 +106,7 @@ static lampar_status expect_result(lampar_rank *rank, const wrong_call *wrong, c
   const size_t bytes = ELEMENTS * lampar_dtype_bytes(wrong->dtype);
   for (size_t i = 0; i < bytes; ++i)
     if (got[i] != expected[i])
-      return lampar_fail(LAMPAR_ERROR_SYSTEM,
+      return lampar_fail(LAMPAR_ERROR_MISMATCH,
                          "%s, operation %d, round %d: byte %zu of %zu is wrong",
                          lampar_dtype_name(wrong->dtype), (int)wrong->op, round, i, bytes);
   return LAMPAR_OK;
@@ -116,7 +116,7 @@ static lampar_status expect_count(lampar_rank *rank, lampar_reason reason, uint6
   lampar_stats stats = LAMPAR_STATS_INIT;
   LAMPAR_TRY(lampar_group_stats(rank->group, &stats));
   if (stats.nccl_calls[reason] == expected) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%llu calls are counted for '%s', expected %llu",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%llu calls are counted for '%s', expected %llu",
                      (unsigned long long)stats.nccl_calls[reason], lampar_reason_string(reason),
                      (unsigned long long)expected);
 }
@@ -125,7 +125,7 @@ static lampar_status expect_nccl(lampar_rank *rank, const lampar_call *call, lam
   lampar_answer answer = LAMPAR_ANSWER_INIT;
   LAMPAR_TRY(lampar_query(rank->group, call, &answer));
   if (answer.path == LAMPAR_PATH_NCCL && answer.reason == reason) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s, operation %d: path %d, reason '%s', expected '%s'",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s, operation %d: path %d, reason '%s', expected '%s'",
                      lampar_dtype_name(call->dtype), (int)call->op, (int)answer.path,
                      lampar_reason_string(answer.reason), lampar_reason_string(reason));
 }
@@ -166,7 +166,7 @@ static lampar_status fall_back_all(lampar_rank *rank, void *user) {
 
 /* More than the workspace holds: as one row, and as rows that have a kernel. fp32, since NCCL's sum
  * of two has the same bits. */
-static const lampar_trial_call oversized[] = {
+static const lampar_check_call oversized[] = {
     {.dtype = LAMPAR_F32, .rows = 1, .hidden = BYTES_LIMIT / 4 + 1, .first = 3},
     {.dtype = LAMPAR_F32, .rows = 1, .hidden = 100, .first = 4},
     {.dtype = LAMPAR_F32, .rows = 270, .hidden = 16384, .first = 5},
@@ -180,13 +180,13 @@ enum { OVERSIZED = sizeof oversized / sizeof oversized[0] };
 
 static lampar_status run_oversized(lampar_rank *rank, void *user) {
   fixture *fixture = user;
-  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
+  lampar_batch *batch = lampar_batches_get(fixture->batches, rank);
   for (size_t i = 0; i < OVERSIZED; ++i) {
-    LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &oversized[i], 1));
-    const lampar_call call = lampar_trial_get(trial, 0);
+    LAMPAR_TRY(lampar_batch_prepare(batch, &fixture->data, &oversized[i], 1));
+    const lampar_call call = lampar_batch_get(batch, 0);
     if (oversized_reasons[i] != LAMPAR_REASON_NONE)
       LAMPAR_TRY(expect_nccl(rank, &call, oversized_reasons[i]));
-    LAMPAR_TRY(lampar_trial_batch(trial, fixture->samples, &oversized[i], 1));
+    LAMPAR_TRY(lampar_batch_run(batch, &fixture->data, &oversized[i], 1));
   }
   LAMPAR_TRY(expect_count(rank, LAMPAR_REASON_BYTES, 1));
   LAMPAR_TRY(expect_count(rank, LAMPAR_REASON_ROWS, 2));
@@ -194,15 +194,15 @@ static lampar_status run_oversized(lampar_rank *rank, void *user) {
   /* Captured, between calls that kernels take. */
   for (size_t i = 0; i < OVERSIZED; ++i) {
     lampar_rank_graph graph = {0};
-    LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &oversized[i], 1));
+    LAMPAR_TRY(lampar_batch_prepare(batch, &fixture->data, &oversized[i], 1));
     LAMPAR_TRY(lampar_rank_barrier(rank));
     LAMPAR_TRY(lampar_rank_graph_begin(rank));
-    lampar_status status = lampar_trial_enqueue(trial, 0);
+    lampar_status status = lampar_batch_enqueue(batch, 0);
     status = lampar_rank_graph_end(rank, status, &graph);
     if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
     if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
-    if (status == LAMPAR_OK) status = lampar_trial_check(trial);
+    if (status == LAMPAR_OK) status = lampar_batch_compare(batch);
     lampar_rank_graph_free(rank, &graph);
     LAMPAR_TRY(status);
   }
@@ -224,12 +224,12 @@ lampar_status check_fallback(fixture *fixture, int world, uint64_t *calls) {
 
 static lampar_status refuse_all(lampar_rank *rank, void *user) {
   fixture *fixture = user;
-  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &oversized[0], 1));
-  LAMPAR_TRY(expect_status(lampar_trial_enqueue(trial, 0), LAMPAR_ERROR_NO_KERNEL,
+  lampar_batch *batch = lampar_batches_get(fixture->batches, rank);
+  LAMPAR_TRY(lampar_batch_prepare(batch, &fixture->data, &oversized[0], 1));
+  LAMPAR_TRY(expect_status(lampar_batch_enqueue(batch, 0), LAMPAR_ERROR_NO_KERNEL,
                            "an oversized call of a strict group"));
   for (int i = 0; i < WRONG_CALLS; ++i) {
-    lampar_call call = lampar_trial_get(trial, 0);
+    lampar_call call = lampar_batch_get(batch, 0);
     call.hidden = ELEMENTS - 1; /* even: aligned for any type */
     call.dtype = wrong_calls[i].dtype;
     call.op = wrong_calls[i].op;
@@ -237,7 +237,7 @@ static lampar_status refuse_all(lampar_rank *rank, void *user) {
                              LAMPAR_ERROR_NO_KERNEL, "a wrong call of a strict group"));
   }
   /* Nothing was enqueued, and the group goes on. */
-  return lampar_trial_batch(trial, fixture->samples, &oversized[1], 1);
+  return lampar_batch_run(batch, &fixture->data, &oversized[1], 1);
 }
 
 /* Refused calls come back at once, with and without NCCL behind the group. */

@@ -9,32 +9,32 @@ lampar_status fixture_open(fixture *fixture) {
   LAMPAR_TRY(lampar_ranks_create(0, RANKS, 0, &fixture->ranks));
   LAMPAR_TRY(lampar_pack_open(fixture->pack_path, &fixture->pack));
   LAMPAR_TRY(lampar_pack_open(fixture->other_path, &fixture->other));
-  return lampar_trials_create(fixture->ranks, IMAGE_BYTES, &fixture->trials);
+  return lampar_batches_create(fixture->ranks, BUFFER_BYTES, &fixture->batches);
 }
 
 static void forget_samples(fixture *fixture) {
-  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) {
+  for (int d = 0; d < LAMPAR_BATCH_DTYPES; ++d) {
     lampar_samples_destroy(&fixture->finite[d]);
-    fixture->samples[d] = NULL;
+    fixture->data.plain[d] = NULL;
   }
 }
 
 void fixture_close(fixture *fixture) {
   forget_samples(fixture);
-  lampar_trials_destroy(fixture->trials);
+  lampar_batches_destroy(fixture->batches);
   lampar_ranks_destroy(fixture->ranks);
   lampar_pack_close(fixture->other);
   lampar_pack_close(fixture->pack);
 }
 
 lampar_status fixture_use_world(fixture *fixture, int world) {
-  if (fixture->samples[0] != NULL && fixture->finite[0].world == world) return LAMPAR_OK;
+  if (fixture->data.plain[0] != NULL && fixture->finite[0].world == world) return LAMPAR_OK;
   forget_samples(fixture);
-  for (uint32_t d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) {
+  for (uint32_t d = 0; d < LAMPAR_BATCH_DTYPES; ++d) {
     const uint64_t seed = 0x1a3b + d;
     LAMPAR_TRY(lampar_samples_create(d, world, SAMPLE_BYTES / lampar_dtype_bytes(d),
                                      lampar_sample_finite, &seed, &fixture->finite[d]));
-    fixture->samples[d] = &fixture->finite[d];
+    fixture->data.plain[d] = &fixture->finite[d];
   }
   return LAMPAR_OK;
 }
@@ -63,17 +63,17 @@ lampar_status fixture_query(fixture *fixture, uint32_t dtype, uint64_t rows, uin
 
 lampar_status expect_status(lampar_status got, lampar_status expected, const char *what) {
   if (got == expected) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: %s%s%s%s, expected: %s", what,
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s: %s%s%s%s, expected: %s", what,
                      lampar_status_string(got), got != LAMPAR_OK ? " (" : "",
                      got != LAMPAR_OK ? lampar_last_error() : "", got != LAMPAR_OK ? ")" : "",
                      lampar_status_string(expected));
 }
 
-void call_list_add(call_list *list, lampar_trial_call call) {
+void call_list_add(call_list *list, lampar_check_call call) {
   if (list->capacity == 0) list->complete = true;
   if (list->count == list->capacity) {
     const size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;
-    lampar_trial_call *calls = realloc(list->calls, capacity * sizeof *calls);
+    lampar_check_call *calls = realloc(list->calls, capacity * sizeof *calls);
     if (calls == NULL) {
       list->complete = false;
       return;
@@ -94,7 +94,8 @@ lampar_status call_list_run(call_list *list, fixture *fixture, uint64_t *calls) 
   if (!list->complete)
     status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a list of calls");
   if (status == LAMPAR_OK)
-    status = lampar_trials_run(fixture->trials, fixture->samples, list->calls, list->count);
+    status =
+        lampar_batches_run(fixture->batches, &fixture->data, list->calls, list->count, NULL, NULL);
   if (status == LAMPAR_OK) *calls += list->count;
   call_list_free(list);
   return status;

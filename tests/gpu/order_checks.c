@@ -12,7 +12,7 @@ lampar_status check_two_streams(fixture *fixture, int world, uint64_t *calls) {
   uint64_t random = 10;
   for (uint32_t i = 0; i < 1000; ++i) {
     const uint64_t elements = 1 + next_random(&random) % 40000;
-    call_list_add(&list, (lampar_trial_call){.dtype = i % 3,
+    call_list_add(&list, (lampar_check_call){.dtype = i % 3,
                                              .rows = 1,
                                              .hidden = elements,
                                              .first = random_first(&random, i % 3, elements),
@@ -38,33 +38,33 @@ static lampar_status follow(lampar_rank *rank, bool join) {
 }
 
 /* In one capture: a call on the first stream, then on the second one that forked from it. */
-static lampar_status capture_both(lampar_rank *rank, lampar_trial *trial, lampar_status expected,
+static lampar_status capture_both(lampar_rank *rank, lampar_batch *batch, lampar_status expected,
                                   lampar_rank_graph *graph) {
   LAMPAR_TRY(lampar_rank_graph_begin(rank));
-  lampar_status status = lampar_trial_enqueue(trial, 0);
+  lampar_status status = lampar_batch_enqueue(batch, 0);
   if (status == LAMPAR_OK) status = follow(rank, false);
   if (status == LAMPAR_OK)
     status =
-        expect_status(lampar_trial_enqueue(trial, 1), expected, "a second stream in a capture");
+        expect_status(lampar_batch_enqueue(batch, 1), expected, "a second stream in a capture");
   const lampar_status joined = follow(rank, true);
   return lampar_rank_graph_end(rank, status != LAMPAR_OK ? status : joined, graph);
 }
 
-static const lampar_trial_call pair[] = {
+static const lampar_check_call pair[] = {
     {.dtype = LAMPAR_BF16, .rows = 3, .hidden = 7168, .first = 11},
     {.dtype = LAMPAR_F32, .rows = 1, .hidden = 5001, .first = 12, .stream = 1},
 };
 
 static lampar_status refuse_second_stream(lampar_rank *rank, void *user) {
   fixture *fixture = user;
-  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
+  lampar_batch *batch = lampar_batches_get(fixture->batches, rank);
   lampar_rank_graph graph = {0};
-  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, pair, 2));
-  const lampar_status status = capture_both(rank, trial, LAMPAR_ERROR_CAPTURE, &graph);
+  LAMPAR_TRY(lampar_batch_prepare(batch, &fixture->data, pair, 2));
+  const lampar_status status = capture_both(rank, batch, LAMPAR_ERROR_CAPTURE, &graph);
   lampar_rank_graph_free(rank, &graph);
   LAMPAR_TRY(status);
   /* The group is as it was. */
-  return lampar_trial_batch(trial, fixture->samples, pair, 2);
+  return lampar_batch_run(batch, &fixture->data, pair, 2);
 }
 
 lampar_status check_two_streams_captured(fixture *fixture, int world, uint64_t *calls) {
@@ -77,27 +77,27 @@ lampar_status check_two_streams_captured(fixture *fixture, int world, uint64_t *
 
 static lampar_status run_lanes(lampar_rank *rank, void *user) {
   fixture *fixture = user;
-  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
-  lampar_trial_call both[2];
+  lampar_batch *batch = lampar_batches_get(fixture->batches, rank);
+  lampar_check_call both[2];
   memcpy(both, pair, sizeof both);
   both[1].lane = 1;
   lampar_rank_graph graph = {0};
-  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, both, 2));
+  LAMPAR_TRY(lampar_batch_prepare(batch, &fixture->data, both, 2));
   LAMPAR_TRY(lampar_rank_barrier(rank));
-  lampar_status status = capture_both(rank, trial, LAMPAR_OK, &graph);
+  lampar_status status = capture_both(rank, batch, LAMPAR_OK, &graph);
   for (int i = 0; i < 20 && status == LAMPAR_OK; ++i) {
     both[0].first += 100;
     both[1].first += 100;
-    status = lampar_trial_prepare(trial, fixture->samples, both, 2);
+    status = lampar_batch_prepare(batch, &fixture->data, both, 2);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
     if (status == LAMPAR_OK) status = lampar_rank_graph_launch(rank, &graph);
     if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
-    if (status == LAMPAR_OK) status = lampar_trial_check(trial);
+    if (status == LAMPAR_OK) status = lampar_batch_compare(batch);
   }
   lampar_rank_graph_free(rank, &graph);
   LAMPAR_TRY(status);
 
-  lampar_call call = lampar_trial_get(trial, 0);
+  lampar_call call = lampar_batch_get(batch, 0);
   call.lane = 2;
   return expect_status(lampar_all_reduce(rank->group, &call, rank->stream[0]),
                        LAMPAR_ERROR_ARGUMENT, "a lane that the group does not have");
@@ -113,7 +113,7 @@ lampar_status check_lanes(fixture *fixture, int world, uint64_t *calls) {
   uint64_t random = 13;
   for (uint32_t i = 0; i < 500; ++i) {
     const uint64_t elements = 1 + next_random(&random) % 20000;
-    call_list_add(&list, (lampar_trial_call){.dtype = i % 3,
+    call_list_add(&list, (lampar_check_call){.dtype = i % 3,
                                              .rows = 1,
                                              .hidden = elements,
                                              .first = random_first(&random, i % 3, elements),

@@ -141,7 +141,7 @@ static lampar_status live(fixture *fixture, int rank, int gpu, const char *ident
   LAMPAR_TRY(lampar_ranks_create(rank, 1, gpu, &fixture->ranks));
   LAMPAR_TRY(lampar_ranks_set_world(fixture->ranks, PROCESSES));
   LAMPAR_TRY(lampar_pack_open(fixture->pack_path, &fixture->pack));
-  LAMPAR_TRY(lampar_trials_create(fixture->ranks, IMAGE_BYTES, &fixture->trials));
+  LAMPAR_TRY(lampar_batches_create(fixture->ranks, BUFFER_BYTES, &fixture->batches));
   LAMPAR_TRY(lampar_ranks_connect(fixture->ranks, &id));
   check_function *const checks[] = {check_rows, check_flat, check_graphs, check_programmatic,
                                     check_two_streams};

@@ -7,9 +7,9 @@
 static const uint32_t hiddens[] = {2880, 4096, 5120, 7168, 8192, 16384};
 
 /* A call of any kernel: small ones most of the time, some in place, some at odd addresses. */
-static lampar_trial_call random_call(uint64_t *random) {
+static lampar_check_call random_call(uint64_t *random) {
   const uint64_t bits = next_random(random);
-  lampar_trial_call call = {.dtype = (uint32_t)(bits % 3), .rows = 1};
+  lampar_check_call call = {.dtype = (uint32_t)(bits % 3), .rows = 1};
   if (bits >> 8 & 1) {
     call.hidden = hiddens[(bits >> 16) % 6];
     call.rows = 1 + (bits >> 24) % (bits >> 40 & 7 ? 8 : 32);
@@ -53,34 +53,34 @@ typedef struct replay {
 enum { BATCH_MAX = 64 };
 
 /* The shapes stay, the inputs change. */
-static void next_inputs(lampar_trial_call *calls, size_t count, uint64_t *random) {
+static void next_inputs(lampar_check_call *calls, size_t count, uint64_t *random) {
   for (size_t i = 0; i < count; ++i)
     calls[i].first = random_first(random, calls[i].dtype, calls[i].rows * calls[i].hidden);
 }
 
-static lampar_status replay_graph(lampar_rank *rank, lampar_trial *trial, const replay *plan,
-                                  lampar_trial_call *calls, uint64_t *random,
+static lampar_status replay_graph(lampar_rank *rank, lampar_batch *batch, const replay *plan,
+                                  lampar_check_call *calls, uint64_t *random,
                                   lampar_rank_graph *graph) {
   const size_t count = plan->captured_count + plan->eager_count;
   for (int i = 0; i < plan->replays; ++i) {
     next_inputs(calls, count, random);
-    LAMPAR_TRY(lampar_trial_prepare(trial, plan->fixture->samples, calls, count));
+    LAMPAR_TRY(lampar_batch_prepare(batch, &plan->fixture->data, calls, count));
     LAMPAR_TRY(lampar_rank_barrier(rank));
     /* Eager calls come before the graph in one replay and behind it in the next. */
     if (i % 2 == 0) LAMPAR_TRY(lampar_rank_graph_launch(rank, graph));
     for (size_t c = plan->captured_count; c < count; ++c)
-      LAMPAR_TRY(lampar_trial_enqueue(trial, c));
+      LAMPAR_TRY(lampar_batch_enqueue(batch, c));
     if (i % 2 != 0) LAMPAR_TRY(lampar_rank_graph_launch(rank, graph));
     LAMPAR_TRY(lampar_rank_barrier(rank));
-    LAMPAR_TRY(lampar_trial_check(trial));
+    LAMPAR_TRY(lampar_batch_compare(batch));
   }
   return LAMPAR_OK;
 }
 
 static lampar_status run_replay(lampar_rank *rank, void *user) {
   const replay *plan = user;
-  lampar_trial *trial = lampar_trials_get(plan->fixture->trials, rank);
-  lampar_trial_call calls[BATCH_MAX];
+  lampar_batch *batch = lampar_batches_get(plan->fixture->batches, rank);
+  lampar_check_call calls[BATCH_MAX];
   uint64_t random = plan->seed;
   const size_t count = plan->captured_count + plan->eager_count;
   for (size_t i = 0; i < count; ++i) {
@@ -90,16 +90,16 @@ static lampar_status run_replay(lampar_rank *rank, void *user) {
     calls[i].chained = true;
     calls[i].in_place = i % 3 == 2;
   }
-  LAMPAR_TRY(lampar_trial_prepare(trial, plan->fixture->samples, calls, count));
+  LAMPAR_TRY(lampar_batch_prepare(batch, &plan->fixture->data, calls, count));
 
   lampar_rank_graph graph = {0};
   LAMPAR_TRY(lampar_rank_graph_begin(rank));
   lampar_status status = LAMPAR_OK;
   for (size_t i = 0; i < plan->captured_count && status == LAMPAR_OK; ++i)
-    status = lampar_trial_enqueue(trial, i);
+    status = lampar_batch_enqueue(batch, i);
   status = lampar_rank_graph_end(rank, status, &graph);
   if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
-  if (status == LAMPAR_OK) status = replay_graph(rank, trial, plan, calls, &random, &graph);
+  if (status == LAMPAR_OK) status = replay_graph(rank, batch, plan, calls, &random, &graph);
   if (status == LAMPAR_OK) status = lampar_rank_barrier(rank);
   lampar_rank_graph_free(rank, &graph);
   return status;
@@ -132,13 +132,13 @@ static lampar_status run_chains(fixture *fixture, uint64_t *calls) {
   static const struct {
     uint64_t rows, hidden;
   } shapes[] = {{1, 7168}, {1, 1000}, {16, 7168}, {64, 4096}, {1, 300001}};
-  for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
+  for (uint32_t dtype = 0; dtype < LAMPAR_BATCH_DTYPES; ++dtype)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
       call_list list = {0};
       uint64_t random = 8 + s;
       for (size_t i = 0; i < 16; ++i)
         call_list_add(&list,
-                      (lampar_trial_call){
+                      (lampar_check_call){
                           .dtype = dtype,
                           .rows = shapes[s].rows,
                           .hidden = shapes[s].hidden,

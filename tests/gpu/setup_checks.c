@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const lampar_trial_call small_call = {
+static const lampar_check_call small_call = {
     .dtype = LAMPAR_BF16, .rows = 2, .hidden = 7168, .first = 21};
 
 /* One call of the open group has the right sum. */
 static lampar_status run_small(fixture *fixture, uint64_t *calls) {
-  LAMPAR_TRY(lampar_trials_run(fixture->trials, fixture->samples, &small_call, 1));
+  LAMPAR_TRY(lampar_batches_run(fixture->batches, &fixture->data, &small_call, 1, NULL, NULL));
   ++*calls;
   return LAMPAR_OK;
 }
@@ -29,7 +29,7 @@ static lampar_status create_again(lampar_rank *rank, void *user) {
   lampar_group *again = NULL;
   LAMPAR_TRY(create(rank, user, &again));
   if (again != rank->group)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "a second creation gave another group");
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "a second creation gave another group");
   LAMPAR_TRY(lampar_rank_barrier(rank));
   return lampar_group_destroy(again); /* gives one reference back; the group stays */
 }
@@ -59,7 +59,7 @@ static lampar_status create_in_capture(lampar_rank *rank, void *user) {
   rank->driver->stream_end_capture(rank->stream[0], &graph);
   if (graph != NULL) rank->driver->graph_destroy(graph);
   if (status == LAMPAR_OK && group != NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "a refused creation left a group");
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "a refused creation left a group");
   return status;
 }
 
@@ -95,15 +95,15 @@ static lampar_status expect_reason(lampar_rank *rank, void *user) {
   call.hidden = 100;
   LAMPAR_TRY(lampar_query(rank->group, &call, &answer));
   if (answer.path == LAMPAR_PATH_NCCL && answer.reason == reason) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "path %d, reason '%s', expected '%s'; report: %s",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "path %d, reason '%s', expected '%s'; report: %s",
                      (int)answer.path, lampar_reason_string(answer.reason),
                      lampar_reason_string(reason), lampar_group_report(rank->group));
 }
 
 static lampar_status expect_refusal(lampar_rank *rank, void *user) {
-  lampar_trial *trial = lampar_trials_get(((fixture *)user)->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, ((fixture *)user)->samples, &small_call, 1));
-  return expect_status(lampar_trial_enqueue(trial, 0), LAMPAR_ERROR_NO_KERNEL,
+  lampar_batch *batch = lampar_batches_get(((fixture *)user)->batches, rank);
+  LAMPAR_TRY(lampar_batch_prepare(batch, &((fixture *)user)->data, &small_call, 1));
+  return expect_status(lampar_batch_enqueue(batch, 0), LAMPAR_ERROR_NO_KERNEL,
                        "a call without kernels and without NCCL");
 }
 
@@ -170,9 +170,9 @@ lampar_status check_disabled(fixture *fixture, int world, uint64_t *calls) {
 
 static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
   fixture *fixture = user;
-  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
-  LAMPAR_TRY(lampar_trial_prepare(trial, fixture->samples, &small_call, 1));
-  const lampar_call good = lampar_trial_get(trial, 0);
+  lampar_batch *batch = lampar_batches_get(fixture->batches, rank);
+  LAMPAR_TRY(lampar_batch_prepare(batch, &fixture->data, &small_call, 1));
+  const lampar_call good = lampar_batch_get(batch, 0);
   lampar_call bad[7];
   for (size_t i = 0; i < 7; ++i) bad[i] = good;
   bad[0].input = NULL;
@@ -188,7 +188,7 @@ static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
   lampar_call nothing = good;
   nothing.rows = 0;
   LAMPAR_TRY(lampar_all_reduce(rank->group, &nothing, rank->stream[0]));
-  return lampar_trial_batch(trial, fixture->samples, &small_call, 1);
+  return lampar_batch_run(batch, &fixture->data, &small_call, 1);
 }
 
 /* Bad calls are refused on the spot, a call of no rows does nothing, and the group goes on. */

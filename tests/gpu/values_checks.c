@@ -18,13 +18,12 @@ static lampar_status open_group(fixture *fixture, int world) {
   return fixture_open_group(fixture, &config);
 }
 
-/* The expected bits that all other checks compare with are themselves held against a float64 sum.
- */
+/* The expected bits of all other checks are themselves compared with a float64 sum. */
 lampar_status check_float64(fixture *fixture, int world, uint64_t *calls) {
   LAMPAR_TRY(fixture_use_world(fixture, world));
-  for (int d = 0; d < LAMPAR_TRIAL_DTYPES; ++d) {
-    LAMPAR_TRY(lampar_samples_check_bound(fixture->samples[d]));
-    *calls += fixture->samples[d]->count; /* sums, not calls */
+  for (int d = 0; d < LAMPAR_BATCH_DTYPES; ++d) {
+    LAMPAR_TRY(lampar_samples_check_bound(fixture->data.plain[d]));
+    *calls += fixture->data.plain[d]->count; /* sums, not calls */
   }
   return LAMPAR_OK;
 }
@@ -36,7 +35,7 @@ static lampar_status expect_row_kernel(fixture *fixture, uint32_t dtype, uint64_
   snprintf(part, sizeof part, "_%s_h%u_", lampar_dtype_name(dtype), hidden);
   LAMPAR_TRY(fixture_query(fixture, dtype, rows, hidden, &answer));
   if (answer.path == LAMPAR_PATH_KERNEL && strstr(answer.kernel, part) != NULL) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s, %llu x %u: %s instead of the kernel for such rows",
+  return lampar_fail(LAMPAR_ERROR_MISMATCH, "%s, %llu x %u: %s instead of the kernel for such rows",
                      lampar_dtype_name(dtype), (unsigned long long)rows, hidden,
                      answer.kernel != NULL ? answer.kernel : answer.message);
 }
@@ -46,13 +45,13 @@ lampar_status check_rows(fixture *fixture, int world, uint64_t *calls) {
   call_list list = {0};
   uint64_t random = 1;
   LAMPAR_TRY(open_group(fixture, world));
-  for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
+  for (uint32_t dtype = 0; dtype < LAMPAR_BATCH_DTYPES; ++dtype)
     for (int h = 0; h < HIDDENS; ++h)
       for (uint64_t rows = 1; rows <= ROWS_LIMIT; rows = rows == 80 ? ROWS_LIMIT : rows + 1) {
         LAMPAR_TRY(expect_row_kernel(fixture, dtype, rows, hiddens[h]));
         const uint64_t first = random_first(&random, dtype, rows * hiddens[h]);
         call_list_add(&list,
-                      (lampar_trial_call){
+                      (lampar_check_call){
                           .dtype = dtype, .rows = rows, .hidden = hiddens[h], .first = first});
       }
   return call_list_run(&list, fixture, calls);
@@ -67,14 +66,14 @@ lampar_status check_flat(fixture *fixture, int world, uint64_t *calls) {
   call_list list = {0};
   uint64_t random = 2;
   LAMPAR_TRY(open_group(fixture, world));
-  for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype) {
+  for (uint32_t dtype = 0; dtype < LAMPAR_BATCH_DTYPES; ++dtype) {
     const uint64_t limit = elements_limit(dtype);
     const size_t listed = sizeof sizes / sizeof sizes[0];
     for (uint64_t i = 0; i < 33 + listed + 3; ++i) {
       const uint64_t elements = i < 33            ? i + 1
                                 : i < 33 + listed ? sizes[i - 33]
                                                   : limit - (i - 33 - listed);
-      call_list_add(&list, (lampar_trial_call){.dtype = dtype,
+      call_list_add(&list, (lampar_check_call){.dtype = dtype,
                                                .rows = 1,
                                                .hidden = elements,
                                                .first = random_first(&random, dtype, elements)});
@@ -92,13 +91,13 @@ lampar_status check_alignment(fixture *fixture, int world, uint64_t *calls) {
   call_list list = {0};
   uint64_t random = 3;
   LAMPAR_TRY(open_group(fixture, world));
-  for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype) {
+  for (uint32_t dtype = 0; dtype < LAMPAR_BATCH_DTYPES; ++dtype) {
     const uint32_t vector = (uint32_t)(LAMPAR_VECTOR_BYTES / lampar_dtype_bytes(dtype));
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s)
       for (uint32_t in = 0; in < vector; ++in)
         for (uint32_t out = 0; out < vector; ++out) {
           const uint64_t elements = shapes[s].rows * shapes[s].hidden;
-          call_list_add(&list, (lampar_trial_call){.dtype = dtype,
+          call_list_add(&list, (lampar_check_call){.dtype = dtype,
                                                    .rows = shapes[s].rows,
                                                    .hidden = shapes[s].hidden,
                                                    .first = random_first(&random, dtype, elements),
@@ -121,11 +120,11 @@ lampar_status check_strides(fixture *fixture, int world, uint64_t *calls) {
   call_list list = {0};
   uint64_t random = 4;
   LAMPAR_TRY(open_group(fixture, world));
-  for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
+  for (uint32_t dtype = 0; dtype < LAMPAR_BATCH_DTYPES; ++dtype)
     for (size_t r = 0; r < sizeof row_counts / sizeof row_counts[0]; ++r)
       for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; ++l)
         for (size_t g = 0; g < sizeof gaps / sizeof gaps[0]; ++g)
-          call_list_add(&list, (lampar_trial_call){.dtype = dtype,
+          call_list_add(&list, (lampar_check_call){.dtype = dtype,
                                                    .rows = row_counts[r],
                                                    .hidden = lengths[l],
                                                    .first = random_first(
@@ -144,11 +143,11 @@ lampar_status check_in_place(fixture *fixture, int world, uint64_t *calls) {
   call_list list = {0};
   uint64_t random = 5;
   LAMPAR_TRY(open_group(fixture, world));
-  for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
+  for (uint32_t dtype = 0; dtype < LAMPAR_BATCH_DTYPES; ++dtype)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s)
       for (uint32_t shift = 0; shift < 4; ++shift) {
         const uint64_t elements = shapes[s].rows * shapes[s].hidden;
-        call_list_add(&list, (lampar_trial_call){.dtype = dtype,
+        call_list_add(&list, (lampar_check_call){.dtype = dtype,
                                                  .rows = shapes[s].rows,
                                                  .hidden = shapes[s].hidden,
                                                  .first = random_first(&random, dtype, elements),
@@ -195,23 +194,23 @@ static lampar_status run_special(fixture *fixture, int world, uint32_t dtype, ui
   const size_t count = dtype == LAMPAR_F32 ? 1 << 20 : (size_t)65536 * CONSTANTS * (size_t)world;
   lampar_samples special;
   LAMPAR_TRY(lampar_samples_create(dtype, world, count, special_value, &world, &special));
-  const lampar_samples *samples[LAMPAR_TRIAL_DTYPES] = {0};
-  samples[dtype] = &special;
+  lampar_batch_data data = {0};
+  data.plain[dtype] = &special;
   call_list list = {0};
   /* Through a flat kernel, the vector path and the other, and through a row kernel. */
   for (uint32_t shift = 0; shift < 2; ++shift)
-    call_list_add(&list, (lampar_trial_call){.dtype = dtype,
+    call_list_add(&list, (lampar_check_call){.dtype = dtype,
                                              .rows = 1,
                                              .hidden = count,
                                              .input_shift = shift,
                                              .output_shift = shift});
   for (uint64_t first = 0; first < count; first += 16 * 4096)
     call_list_add(&list,
-                  (lampar_trial_call){.dtype = dtype, .rows = 16, .hidden = 4096, .first = first});
+                  (lampar_check_call){.dtype = dtype, .rows = 16, .hidden = 4096, .first = first});
   lampar_status status = LAMPAR_OK;
   if (!list.complete) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory");
   if (status == LAMPAR_OK)
-    status = lampar_trials_run(fixture->trials, samples, list.calls, list.count);
+    status = lampar_batches_run(fixture->batches, &data, list.calls, list.count, NULL, NULL);
   *calls += list.count;
   call_list_free(&list);
   lampar_samples_destroy(&special);
@@ -221,7 +220,7 @@ static lampar_status run_special(fixture *fixture, int world, uint32_t dtype, ui
 lampar_status check_special_values(fixture *fixture, int world, uint64_t *calls) {
   const lampar_group_config config = fixture_config();
   LAMPAR_TRY(fixture_open_group(fixture, &config));
-  for (uint32_t dtype = 0; dtype < LAMPAR_TRIAL_DTYPES; ++dtype)
+  for (uint32_t dtype = 0; dtype < LAMPAR_BATCH_DTYPES; ++dtype)
     LAMPAR_TRY(run_special(fixture, world, dtype, calls));
   return LAMPAR_OK;
 }

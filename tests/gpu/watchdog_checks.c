@@ -1,7 +1,7 @@
 /* A rank that never calls: the others end with an error that names it, and the process goes on. */
 #include "checks.h"
 
-static const lampar_trial_call calls_made[] = {
+static const lampar_check_call calls_made[] = {
     {.dtype = LAMPAR_BF16, .rows = 4, .hidden = 7168, .first = 31},
     {.dtype = LAMPAR_F32, .rows = 1, .hidden = 100003, .first = 32},
 };
@@ -14,7 +14,7 @@ static lampar_status expect_fault(lampar_rank *rank) {
   if (fault.rank == rank->rank && fault.source == missing && fault.missing == 1u << missing &&
       fault.kernel != NULL)
     return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM,
+  return lampar_fail(LAMPAR_ERROR_MISMATCH,
                      "the fault says rank %d, source %d, missing 0x%x, expected %d, %d, 0x%x",
                      fault.rank, fault.source, fault.missing, rank->rank, missing, 1u << missing);
 }
@@ -22,15 +22,15 @@ static lampar_status expect_fault(lampar_rank *rank) {
 static lampar_status leave_one_out(lampar_rank *rank, void *user) {
   fixture *fixture = user;
   const lampar_driver *driver = rank->driver;
-  lampar_trial *trial = lampar_trials_get(fixture->trials, rank);
-  LAMPAR_TRY(lampar_trial_batch(trial, fixture->samples, calls_made, 2));
+  lampar_batch *batch = lampar_batches_get(fixture->batches, rank);
+  LAMPAR_TRY(lampar_batch_run(batch, &fixture->data, calls_made, 2));
   LAMPAR_TRY(lampar_rank_barrier(rank));
   if (rank->rank < rank->world - 1) {
-    LAMPAR_TRY(lampar_trial_enqueue(trial, 0));
+    LAMPAR_TRY(lampar_batch_enqueue(batch, 0));
     LAMPAR_TRY(lampar_driver_check(driver, driver->stream_synchronize(rank->stream[0]),
                                    "cuStreamSynchronize"));
     LAMPAR_TRY(expect_fault(rank));
-    LAMPAR_TRY(expect_status(lampar_trial_enqueue(trial, 1), LAMPAR_ERROR_TIMEOUT,
+    LAMPAR_TRY(expect_status(lampar_batch_enqueue(batch, 1), LAMPAR_ERROR_TIMEOUT,
                              "a call after the fault"));
   }
   LAMPAR_TRY(lampar_rank_barrier(rank));
@@ -49,7 +49,7 @@ lampar_status check_watchdog(fixture *fixture, int world, uint64_t *calls) {
 
   config.watchdog_ms = WATCHDOG_MS;
   LAMPAR_TRY(fixture_open_group(fixture, &config));
-  LAMPAR_TRY(lampar_trials_run(fixture->trials, fixture->samples, calls_made, 2));
+  LAMPAR_TRY(lampar_batches_run(fixture->batches, &fixture->data, calls_made, 2, NULL, NULL));
   *calls += 5;
   return LAMPAR_OK;
 }

@@ -3,7 +3,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -336,33 +334,44 @@ static void the_environment_says_where(void **state) {
   }
 }
 
-/* ---- claims ---- */
+/* ---- the lock ---- */
 
-static void a_claim_is_the_first_one_s(void **state) {
+static void die_with_the_lock(cache_fixture *fixture) {
+  cache_fixture_reopen(fixture, NULL, 0, fixture->folder);
+  if (!lampar_cache_lock(fixture->cache)) _exit(1);
+  kill(getpid(), SIGKILL);
+}
+
+static void one_cache_at_a_time_has_the_lock(void **state) {
   cache_fixture *const fixture = *state;
-  const lampar_cache_key key = cache_fixture_key(1);
-  assert_true(lampar_cache_claim(fixture->cache, &key, cache_fixture_build));
-  assert_false(lampar_cache_claim(fixture->cache, &key, cache_fixture_build));
-  lampar_cache_unclaim(fixture->cache, &key, cache_fixture_build);
-  assert_true(lampar_cache_claim(fixture->cache, &key, cache_fixture_build));
-
-  /* Of a process that died long ago, or of a machine whose clock is wrong. */
-  char entry[SCRATCH_PATH_BYTES], claim[2 * SCRATCH_PATH_BYTES];
-  cache_fixture_entry(fixture->folder, 1, entry);
-  snprintf(claim, sizeof claim, "%s/v1/claims/%s", fixture->folder, strrchr(entry, '/') + 1);
-  struct timespec times[2];
-  for (int away = -100; away <= 100; away += 200) {
-    clock_gettime(CLOCK_REALTIME, &times[0]);
-    times[0].tv_sec += away;
-    times[1] = times[0];
-    assert_int_equal(lampar_cache_claims(fixture->cache), 1);
-    assert_int_equal(utimensat(AT_FDCWD, claim, times, 0), 0);
-    assert_int_equal(lampar_cache_claims(fixture->cache), 0);
-    assert_true(lampar_cache_claim(fixture->cache, &key, cache_fixture_build));
-    assert_false(
-        lampar_cache_claim(fixture->cache, &key, cache_fixture_build)); /* taken over by one */
+  lampar_cache *other;
+  for (int round = 0; round < 2; ++round) {
+    assert_int_equal(lampar_cache_open(NULL, 0, fixture->folder, &fixture->logger, &other),
+                     LAMPAR_OK);
+    assert_true(lampar_cache_lock(other));
+    assert_true(lampar_cache_lock(other));
+    assert_false(lampar_cache_lock(fixture->cache));
+    if (round == 0) lampar_cache_unlock(other);
+    else lampar_cache_close(other);
+    assert_true(lampar_cache_lock(fixture->cache));
+    lampar_cache_unlock(fixture->cache);
+    if (round == 0) lampar_cache_close(other);
   }
+  const pid_t process = fork();
+  assert_true(process >= 0);
+  if (process == 0) die_with_the_lock(fixture);
+  int result;
+  assert_int_equal(waitpid(process, &result, 0), process);
+  assert_true(WIFSIGNALED(result));
+  assert_true(lampar_cache_lock(fixture->cache));
   assert_int_equal(fixture->warnings, 0);
+}
+
+static void without_a_folder_nobody_waits_for_a_lock(void **state) {
+  cache_fixture *const fixture = *state;
+  cache_fixture_reopen(fixture, NULL, 0, "");
+  assert_true(lampar_cache_lock(fixture->cache));
+  lampar_cache_unlock(fixture->cache);
 }
 
 int main(void) {
@@ -379,7 +388,8 @@ int main(void) {
       cache_fixture_test(an_unwritable_folder_is_read_and_one_warning),
       cache_fixture_test(a_full_disk_is_one_warning),
       cmocka_unit_test(the_environment_says_where),
-      cache_fixture_test(a_claim_is_the_first_one_s),
+      cache_fixture_test(one_cache_at_a_time_has_the_lock),
+      cache_fixture_test(without_a_folder_nobody_waits_for_a_lock),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

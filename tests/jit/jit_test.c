@@ -3,11 +3,15 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include <lampar/lampar_jit.h>
@@ -164,6 +168,37 @@ static void an_empty_variable_and_no_home_keep_nothing(void **state) {
   free(home);
 }
 
+static void *build_in_thread(void *argument) {
+  run(argument);
+  return NULL;
+}
+
+/* The test is the process that compiles: it holds the folder's lock, and stores what another build
+ * has made. */
+static void a_build_waits_for_the_process_that_compiles(void **state) {
+  const scratch *const s = *state;
+  char folder[SCRATCH_PATH_BYTES], made[SCRATCH_PATH_BYTES], command[2 * SCRATCH_PATH_BYTES + 32];
+  pthread_t thread;
+  scratch_path(s, "cache/x", folder);
+  *strrchr(folder, '/') = '\0';
+  scratch_path(s, "made", made);
+  trial first = prepare(made), waiting = prepare(folder);
+  succeed(&first);
+  close_equal(&first);
+  const int lock = open(folder, O_RDONLY | O_DIRECTORY);
+  assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+  assert_int_equal(pthread_create(&thread, NULL, build_in_thread, &waiting), 0);
+  nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+  assert_int_equal(count_entries(folder), 0);
+  snprintf(command, sizeof command, "cp -r '%s'/* '%s'", made, folder);
+  assert_int_equal(system(command), 0);
+  pthread_join(thread, NULL);
+  if (waiting.status != LAMPAR_OK) fail_msg("%s", waiting.error);
+  assert_int_equal(waiting.stats.compiled, 0);
+  close_equal(&waiting);
+  close(lock);
+}
+
 static int stop_at_three(void *user, uint32_t done, uint32_t total, const char *name) {
   uint32_t *const calls = user;
   assert_int_equal(done, ++*calls);
@@ -186,7 +221,7 @@ static void progress_can_stop_and_what_is_done_is_kept(void **state) {
   trial stopped = prepare(folder), rest = prepare(folder), warm = prepare(folder);
   stopped.options.progress = stop_at_three;
   stopped.options.progress_user = &calls;
-  fail_with(&stopped, LAMPAR_ERROR_SYSTEM, "stopped by the progress function after 3 of ");
+  fail_with(&stopped, LAMPAR_ERROR_CANCELLED, "stopped by the progress function after 3 of ");
   assert_int_equal(calls, 3);
 
   calls = 0;
@@ -259,7 +294,7 @@ static void a_spec_may_be_text(void **state) {
                        "{ 'f32' } }",
                        "config", "sm_90", &options, &pack),
                    LAMPAR_OK);
-  lampar_kernel_info info;
+  lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
   assert_string_equal(lampar_pack_name(pack), "t");
   for (size_t i = 0; i < lampar_pack_count(pack); ++i) {
     assert_int_equal(lampar_pack_info(pack, i, &info), LAMPAR_OK);
@@ -338,7 +373,7 @@ static void without_an_arch_it_is_that_of_the_device(void **state) {
   assert_non_null(strstr(lampar_last_error(), "no CUDA context"));
   set_device(library, 0);
   for (int round = 0; round < 2; ++round) {
-    lampar_kernel_info info;
+    lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     if (lampar_jit_build(spec, NULL, &options, &pack) != LAMPAR_OK)
       fail_msg("%s", lampar_last_error());
     assert_int_equal(round == 0 ? stats.compiled : stats.cached, lampar_pack_count(pack));
@@ -542,7 +577,7 @@ static void a_failure_of_one_rank_is_the_failure_of_all(void **state) {
   for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
   ranks[5].trial.options.progress = stop_at_once;
   run_ranks(ranks);
-  expect_all(ranks, 5, LAMPAR_ERROR_SYSTEM, "stopped by the progress function after 1 of 1");
+  expect_all(ranks, 5, LAMPAR_ERROR_CANCELLED, "stopped by the progress function after 1 of 1");
 
   for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
   ranks[6].trial.options.world = 4;
@@ -558,6 +593,7 @@ int main(int argc, char **argv) {
       scratch_test(cold_and_warm_are_the_offline_pack),
       scratch_test(a_damaged_entry_is_made_again),
       scratch_test(an_empty_variable_and_no_home_keep_nothing),
+      scratch_test(a_build_waits_for_the_process_that_compiles),
       scratch_test(progress_can_stop_and_what_is_done_is_kept),
       scratch_test(without_a_compiler_the_cache_has_to_do),
       scratch_test(templates_may_be_a_folder),

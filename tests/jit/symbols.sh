@@ -5,6 +5,6 @@ sed -n 's/^LAMPAR_API .*[ *]\(lampar_[a-z_]*\)(.*/\1/p' "$HEADER" | sort > "$OUT
 diff -u "$OUT.declared" "$OUT.exported"
 [ -s "$OUT.exported" ]
 needed=$(readelf -d "$LIBRARY" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
-         grep -v -e '^liblampar\.so' -e '^libc\.so' -e '^libm\.so' -e '^ld-linux' -e '^libasan' -e '^libubsan' || true)
+         grep -v -e '^liblampar\.so' -e '^libc\.so' -e '^libm\.so' -e '^ld-linux' -e '^lib[a-z]*san\.so' || true)
 [ -z "$needed" ] || { echo "liblampar-jit needs $needed"; exit 1; }
 ! readelf -d "$LIBRARY" | grep TEXTREL

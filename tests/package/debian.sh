@@ -14,6 +14,7 @@ case $1 in lampar_"$VERSION"_*.deb) ;; *) echo "FAILED: $1"; exit 1 ;; esac
 dpkg-deb -c "$1" >contents
 for file in /usr/bin/lampar "liblampar.so.${VERSION%%.*} -> liblampar.so.$VERSION" "/liblampar-jit.so.$VERSION" \
   /liblampar-emu.so /liblampar.a /usr/include/lampar/lampar.h /usr/share/lampar/templates/oneshot.cu.in \
+  /usr/share/doc/lampar/operators.md \
   /cmake/lampar/lampar-config.cmake /pkgconfig/lampar.pc; do
   grep -q -- "$file" contents || { echo "FAILED: no $file"; cat contents; exit 1; }
 done

@@ -104,7 +104,7 @@ static void what_is_missing_is_named(void **state) {
   refuse(&image, "kernel", "no kernel");
   image = sound();
   image.info[3] = 0x00083004;
-  refuse(&image, "kernel", "does not say");
+  refuse(&image, "kernel", "has no resource usage");
   image = sound();
   image.header.e_machine = EM_S390; /* neither a GPU nor the host */
   refuse(&image, "kernel", "not a cubin");

@@ -130,9 +130,9 @@ static fixture *norm_and_groups(void) {
                            lampar_encode(LAMPAR_BF16, x[i]));
     }
     for (size_t g = 0; g < HIDDEN / GROUP; ++g) {
-      float peak = 448 * 0x1p-126f; /* what has the least scale */
-      for (size_t i = g * GROUP; i < (g + 1) * GROUP; ++i) peak = fmaxf(peak, fabsf(x[i]));
-      const uint8_t power = lampar_e8m0_above(peak / 448);
+      float amax = 448 * 0x1p-126f; /* what has the least scale */
+      for (size_t i = g * GROUP; i < (g + 1) * GROUP; ++i) amax = fmaxf(amax, fabsf(x[i]));
+      const uint8_t power = lampar_e8m0_above(amax / 448);
       f->got[4][row * 4 + g] = (char)power; /* the row's word, low byte first */
       for (size_t i = g * GROUP; i < (g + 1) * GROUP; ++i)
         f->got[3][row * HIDDEN + i] = (char)lampar_e4m3_encode(x[i] * ldexpf(1, 127 - power));
@@ -156,7 +156,7 @@ static void norm_has_a_bound(void **state) {
   for (size_t i = 8 * HIDDEN; i < 9 * HIDDEN; ++i) { /* a row of finite numbers */
     const uint32_t bits = lampar_element_load(LAMPAR_BF16, f->got[2], i);
     lampar_element_store(LAMPAR_BF16, f->got[2], i, bits + 4);
-    assert_int_equal(lampar_epilogue_check(&f->call), LAMPAR_ERROR_SYSTEM);
+    assert_int_equal(lampar_epilogue_check(&f->call), LAMPAR_ERROR_MISMATCH);
     lampar_element_store(LAMPAR_BF16, f->got[2], i, bits);
   }
   assert_int_equal(lampar_epilogue_check(&f->call), LAMPAR_OK);

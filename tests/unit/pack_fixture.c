@@ -32,7 +32,7 @@ uint8_t *pack_fixture(const lampar_variant *variants, size_t count, size_t *size
   memcpy(header->magic, LAMPAR_PACK_MAGIC, sizeof header->magic);
   for (size_t i = 0; i < count; ++i) {
     lampar_pack_record *record = (lampar_pack_record *)(bytes + records) + i;
-    record->variant = variants[i];
+    lampar_pack_record_from_variant(record, &variants[i]);
     lampar_variant_name(&variants[i], record->name);
     record->code_offset = code + i * stride;
     record->code_bytes = CODE_BYTES;

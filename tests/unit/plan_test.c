@@ -393,7 +393,7 @@ static void damaged(const char *from, const char *to, const char *message) {
 }
 
 #define NOT_OURS "plan.json: not a plan that this lampar wrote: "
-#define AGAIN    "; make it again with `lampar plan SPEC --json`"
+#define AGAIN    "; create it again with `lampar plan SPEC --json`"
 
 static void test_json_damaged(void **state) {
   (void)state;

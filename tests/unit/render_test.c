@@ -17,7 +17,8 @@
 #include "template/render.h"
 
 #define PARAMS                                                                                     \
-  "$params \"arch world dtype hidden persistent threads trigger watchdog_ms algorithm rounding "   \
+  "$params \"arch world dtype hidden max_rows max_bytes persistent threads trigger watchdog_ms "   \
+  "alignment algorithm rounding "                                                                  \
   "cluster vectors_per_warp epilogue\"\n"
 
 static const lampar_variant row = {.arch = 90,
@@ -86,7 +87,8 @@ static void test_parameters(void **state) {
   alone_fails("$params \"arch world dtype hidden persistent threads trigger watchdog_ms depth\"\n",
               "templates/oneshot.cu.in:1: parameter depth is not given");
   alone_fails(
-      "\n$params \"arch world dtype hidden persistent threads trigger algorithm rounding cluster "
+      "\n$params \"arch world dtype hidden max_rows max_bytes persistent threads trigger alignment "
+      "algorithm rounding cluster "
       "vectors_per_warp "
       "epilogue\"\n",
       "templates/oneshot.cu.in:2: parameter watchdog_ms is given, but $params does not name it");
@@ -197,6 +199,84 @@ static void test_wrong_parts(void **state) {
       "and '_'");
   put(&s, "parts/a.cuh.in", "$params \"x\"\n");
   fails(&s, "templates/parts/a.cuh.in:1: $params belongs into templates/oneshot.cu.in");
+  scratch_close(&s);
+}
+
+/* A part says what it uses of what was made known before it. */
+static void test_needs(void **state) {
+  (void)state;
+  scratch s;
+  scratch_open(&s);
+  put(&s, "oneshot.cu.in", PARAMS "$depth, is_deep = 3, false\n$part \"a\"\n");
+  put(&s, "parts/a.cuh.in", "$needs \"depth  is_deep world\"\n${depth}\n");
+  gives(&s, &row, false, "3\n");
+  put(&s, "parts/a.cuh.in", "\n$needs \"depth height\"\n${depth}\n");
+  fails(&s, "templates/parts/a.cuh.in:2: $needs: height is not known here");
+  scratch_close(&s);
+}
+
+/* What nothing uses is left out, with the remark above it. */
+static void test_pruning(void **state) {
+  (void)state;
+  scratch s;
+  scratch_open(&s);
+  put(&s, "oneshot.cu.in",
+      PARAMS "// Banner: unused(), kUnused.\n"
+             "\n"
+             "constexpr unsigned kUsed = 1;\n"
+             "constexpr unsigned kUnused = 2;  // goes\n"
+             "constexpr unsigned kBase = 3;\n"
+             "constexpr unsigned kDerived = kBase;\n"
+             "\n"
+             "// Goes with what it is about.\n"
+             "template <class T>\n"
+             "__device__ __forceinline__ T unused(T value) {\n"
+             "  T twice = value;\n"
+             "\n"
+             "  return twice + unused(kUnused);\n"
+             "}\n"
+             "\n"
+             "struct alignas(16) Pair {\n"
+             "  int word[2];\n"
+             "};\n"
+             "\n"
+             "struct Unused {\n"
+             "  Pair pair;\n"
+             "};\n"
+             "\n"
+             "using Alias = Pair;\n"
+             "\n"
+             "inline int deep() { return kUsed; }\n"
+             "\n"
+             "__device__ __forceinline__ int used() {\n"
+             "  // unused\n"
+             "\n"
+             "  return deep() + message(\"unused\");\n"
+             "}\n"
+             "\n"
+             "extern \"C\" __global__ void kernel(Alias) { used(); kDerived; }\n");
+  gives(&s, &row, false,
+        "// Banner: unused(), kUnused.\n"
+        "\n"
+        "constexpr unsigned kUsed = 1;\n"
+        "constexpr unsigned kBase = 3;\n"
+        "constexpr unsigned kDerived = kBase;\n"
+        "\n"
+        "struct alignas(16) Pair {\n"
+        "  int word[2];\n"
+        "};\n"
+        "\n"
+        "using Alias = Pair;\n"
+        "\n"
+        "inline int deep() { return kUsed; }\n"
+        "\n"
+        "__device__ __forceinline__ int used() {\n"
+        "  // unused\n"
+        "\n"
+        "  return deep() + message(\"unused\");\n"
+        "}\n"
+        "\n"
+        "extern \"C\" __global__ void kernel(Alias) { used(); kDerived; }\n");
   scratch_close(&s);
 }
 
@@ -359,7 +439,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parameters),     cmocka_unit_test(test_values),
       cmocka_unit_test(test_parts),          cmocka_unit_test(test_files_read),
-      cmocka_unit_test(test_wrong_parts),    cmocka_unit_test(test_missing_folder),
+      cmocka_unit_test(test_wrong_parts),    cmocka_unit_test(test_needs),
+      cmocka_unit_test(test_pruning),        cmocka_unit_test(test_missing_folder),
       cmocka_unit_test(test_real_templates), cmocka_unit_test(test_real_epilogues),
       cmocka_unit_test(test_same_bytes),
   };

@@ -12,13 +12,13 @@
 #include "base/error.h"
 #include "spec/sandbox.h"
 
-typedef struct trial {
+typedef struct script_run {
   const char *text;
   char result[256]; /* what the text returns, as a string */
-} trial;
+} script_run;
 
 static int run_text(lua_State *L) {
-  trial *t = lua_touserdata(L, 1);
+  script_run *t = lua_touserdata(L, 1);
   lampar_sandbox_environment(L);
   lampar_sandbox_load(L, t->text, strlen(t->text), "text.lua");
   lua_call(L, 0, 1);
@@ -26,7 +26,7 @@ static int run_text(lua_State *L) {
   return 0;
 }
 
-static lampar_status run(trial *t) {
+static lampar_status run(script_run *t) {
   lampar_sandbox *sandbox;
   assert_int_equal(lampar_sandbox_open(&sandbox), LAMPAR_OK);
   const lampar_status status = lampar_sandbox_run(sandbox, "text.lua", run_text, t);
@@ -35,13 +35,13 @@ static lampar_status run(trial *t) {
 }
 
 static void gives(const char *text, const char *result) {
-  trial t = {.text = text};
+  script_run t = {.text = text};
   if (run(&t) != LAMPAR_OK) fail_msg("%s", lampar_last_error());
   assert_string_equal(t.result, result);
 }
 
 static void fails(const char *text, const char *message) {
-  trial t = {.text = text};
+  script_run t = {.text = text};
   assert_int_equal(run(&t), LAMPAR_ERROR_ARGUMENT);
   assert_string_equal(lampar_last_error(), message);
 }
@@ -57,7 +57,7 @@ static void test_absent_names(void **state) {
     char text[64], start[64];
     snprintf(text, sizeof text, "return %s", names[i]);
     snprintf(start, sizeof start, "text.lua:1: unknown name %s; the nearest known is ", names[i]);
-    trial t = {.text = text};
+    script_run t = {.text = text};
     assert_int_equal(run(&t), LAMPAR_ERROR_ARGUMENT);
     assert_memory_equal(lampar_last_error(), start, strlen(start));
   }
@@ -98,11 +98,11 @@ static void test_limits(void **state) {
   fails("local function again() return again() end\nreturn again()",
         "text.lua:1: stopped after 20000000 instructions; is there an endless loop?");
   fails("local t = {}\nwhile true do t[#t + 1] = {} end",
-        "text.lua: stopped because it asks for more than 64 MiB of memory");
+        "text.lua: stopped because it needs more than 64 MiB of memory");
   fails("local s = 'x'\nwhile true do s = s .. s end",
-        "text.lua: stopped because it asks for more than 64 MiB of memory");
+        "text.lua: stopped because it needs more than 64 MiB of memory");
   fails("local s = ('x'):rep(65536)\nreturn s:rep(2000)",
-        "text.lua: stopped because it asks for more than 64 MiB of memory");
+        "text.lua: stopped because it needs more than 64 MiB of memory");
   fails("return string.rep('', math.maxinteger)",
         "text.lua:1: rep: an integer of at most 65536 times");
   fails("return ('x'):rep(1 << 40)", "text.lua:1: rep: an integer of at most 65536 times");
@@ -113,7 +113,7 @@ static void test_after_a_stop(void **state) {
   (void)state;
   lampar_sandbox *sandbox;
   assert_int_equal(lampar_sandbox_open(&sandbox), LAMPAR_OK);
-  trial t = {.text = "while true do end"};
+  script_run t = {.text = "while true do end"};
   assert_int_equal(lampar_sandbox_run(sandbox, "text.lua", run_text, &t), LAMPAR_ERROR_ARGUMENT);
   t.text = "return 7";
   assert_int_equal(lampar_sandbox_run(sandbox, "text.lua", run_text, &t), LAMPAR_OK);
@@ -129,7 +129,7 @@ static void test_errors(void **state) {
         "text.lua:1: bad argument #2 to 'format' (number expected, got string)");
   fails("\nfor _ in pairs(nil) do end",
         "text.lua:2: bad argument #1 to 'for iterator' (table expected, got nil)");
-  fails("error { 5 }", "an error was raised with a table, not with a text");
+  fails("error { 5 }", "an error was raised with a table instead of a text");
   fails("x = = 1", "text.lua:1: unexpected symbol near '='");
   fails("\x1bLua", "text.lua: is compiled Lua, which is not accepted; give the text");
 }
@@ -139,7 +139,7 @@ static void test_own_environment(void **state) {
   (void)state;
   lampar_sandbox *sandbox;
   assert_int_equal(lampar_sandbox_open(&sandbox), LAMPAR_OK);
-  trial t = {.text = "string.upper, x = nil, 5"};
+  script_run t = {.text = "string.upper, x = nil, 5"};
   assert_int_equal(lampar_sandbox_run(sandbox, "text.lua", run_text, &t), LAMPAR_OK);
   t.text = "return string.upper('a') .. ('b'):upper()";
   assert_int_equal(lampar_sandbox_run(sandbox, "text.lua", run_text, &t), LAMPAR_OK);

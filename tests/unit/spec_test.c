@@ -78,12 +78,12 @@ static void test_unknown_fields(void **state) {
 
 static void test_missing_fields(void **state) {
   (void)state;
-  refused("\nreturn spec {}\n", "x.lua:2: name is missing; every spec says it");
-  refused("return spec { name = 'x' }\n", "x.lua:1: arch is missing; every spec says it");
+  refused("\nreturn spec {}\n", "x.lua:2: name is missing; every spec needs it");
+  refused("return spec { name = 'x' }\n", "x.lua:1: arch is missing; every spec needs it");
   refused("return spec { name = 'x', arch = { 'emu' } }\n",
-          "x.lua:1: world is missing; every spec says it");
+          "x.lua:1: world is missing; every spec needs it");
   refused("return spec { name = 'x', arch = { 'emu' }, world = { 2 } }\n",
-          "x.lua:1: dtype is missing; every spec says it");
+          "x.lua:1: dtype is missing; every spec needs it");
 }
 
 static void test_names(void **state) {
@@ -160,12 +160,15 @@ static void test_limits(void **state) {
   field_refused("rows = \"8\", hidden = { 64 }",
                 "rows is the string \"8\"; it should be 1 row or more");
   field_refused("rows = 8",
-                "rows says nothing without hidden: flat kernels are limited by bytes; leave "
+                "rows has no effect without hidden: flat kernels are limited by bytes; leave "
                 "it out");
   field_refused("bytes = 0", "bytes is 0; it should be 16 bytes or more, up to 1 TiB");
   field_refused("bytes = true", "bytes is true; it should be 16 bytes or more, up to 1 TiB");
   field_refused("watchdog_ms = -1",
                 "watchdog_ms is -1; it should be 0 (none) to 4294967295 milliseconds");
+  field_refused("alignment = 8",
+                "alignment is 8; it should be 16 (bytes); leave it out for kernels that take any "
+                "address");
   field_refused("watchdog_ms = 0.5", "watchdog_ms is 0.5, which is not an integer; it should be 0 "
                                      "(none) to 4294967295 milliseconds");
 }
@@ -226,7 +229,7 @@ static void test_epilogues(void **state) {
                                        "fp32");
   field_refused("weight_dtype = \"bf61\"",
                 "weight_dtype: unknown dtype of weights \"bf61\"; the nearest known is bf16");
-  const char *should = "a folder beside the spec, in at most 63 characters without '..'";
+  const char *should = "a folder next to the spec, in at most 63 characters without '..'";
   char message[256];
   snprintf(message, sizeof message, "stages is the string \"../mine\"; it should be %s", should);
   field_refused("stages = \"../mine\"", message);
@@ -234,7 +237,7 @@ static void test_epilogues(void **state) {
   field_refused("stages = \"/mine\"", message);
   snprintf(message, sizeof message, "stages is 5; it should be %s", should);
   field_refused("stages = 5", message);
-  field_refused("stages = \"mine\"", "stages: there is no folder mine beside the spec");
+  field_refused("stages = \"mine\"", "stages: there is no folder mine next to the spec");
 }
 
 static void test_files(void **state) {
@@ -252,7 +255,7 @@ static void test_files(void **state) {
   refused("\nwhile true do end\n",
           "x.lua:2: stopped after 20000000 instructions; is there an endless loop?");
   refused("local t = {}\nfor i = 1, math.maxinteger do t[i] = { i, i } end\n",
-          "x.lua: stopped because it asks for more than 64 MiB of memory");
+          "x.lua: stopped because it needs more than 64 MiB of memory");
   expect_error("\x1bLuaS\0\x19", 7, "x.lua: is compiled Lua, which is not accepted; give the text");
 }
 
@@ -291,15 +294,17 @@ static void test_defaults(void **state) {
   assert_true(spec.needs_nvlink);
   assert_int_equal(spec.trigger, LAMPAR_TRIGGER_EARLY);
   assert_int_equal(spec.watchdog_ms, 600000);
+  assert_int_equal(spec.alignment, 0);
   static const char *const defaults[] = {"hidden: none, flat kernels only",
                                          "bytes = 1048576",
                                          "epilogue = { {} }",
                                          "topology.link = \"nvlink\"",
                                          "topology.nodes = 1",
                                          "pdl = \"early\"",
-                                         "watchdog_ms = 600000"};
-  assert_int_equal(spec.default_count, 7);
-  for (size_t i = 0; i < 7; ++i) assert_string_equal(spec.defaults[i], defaults[i]);
+                                         "watchdog_ms = 600000",
+                                         "alignment: none, any address"};
+  assert_int_equal(spec.default_count, 8);
+  for (size_t i = 0; i < 8; ++i) assert_string_equal(spec.defaults[i], defaults[i]);
   assert_int_equal(spec.epilogue_count, 1);
   assert_string_equal(spec.epilogues[0].text, "");
   assert_int_equal(spec.rounding, LAMPAR_ROUNDING_UNFUSED);
@@ -322,7 +327,7 @@ static void test_every_field(void **state) {
                       "  epilogue = { { 'bias', { 'rmsnorm', weight = 'f32', a = 1 } }, {} },\n"
                       "  rounding = 'fp32', weight_dtype = 'f16', stages = 'parts',\n"
                       "  bytes = 4096, topology = { link = 'any', nodes = 1 },\n"
-                      "  pdl = 'exit', watchdog_ms = 0,\n"
+                      "  pdl = 'exit', watchdog_ms = 0, alignment = 16,\n"
                       "}\n";
   scratch_write(&s, "x.lua", text, strlen(text), path);
   scratch_write(&s, "parts/widths.lua", beside, strlen(beside), required);
@@ -343,6 +348,7 @@ static void test_every_field(void **state) {
   assert_false(spec.needs_nvlink);
   assert_int_equal(spec.trigger, LAMPAR_TRIGGER_EXIT);
   assert_int_equal(spec.watchdog_ms, 0);
+  assert_int_equal(spec.alignment, 16);
   assert_int_equal(spec.epilogue_count, 2);
   assert_string_equal(spec.epilogues[0].text, "bias+rmsnorm.a=1.weight=f32");
   assert_string_equal(spec.epilogues[1].text, "");
@@ -383,7 +389,8 @@ static void expect_require(const char *text, const char *message) {
 
 static void test_require(void **state) {
   (void)state;
-  const char *only = "only files beside the spec or below its folder; no '..' and no absolute path";
+  const char *only =
+      "only files next to the spec or below its folder; no '..' and no absolute path";
   char message[256];
   snprintf(message, sizeof message, "x.lua:1: require \"../x\": %s", only);
   expect_require("return require '../x'", message);

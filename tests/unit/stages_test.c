@@ -15,7 +15,8 @@
 #include "template/render.h"
 
 #define PARAMS                                                                                     \
-  "$params \"arch world dtype hidden persistent threads trigger watchdog_ms algorithm rounding "   \
+  "$params \"arch world dtype hidden max_rows max_bytes persistent threads trigger watchdog_ms "   \
+  "alignment algorithm rounding "                                                                  \
   "cluster vectors_per_warp epilogue\"\n"
 
 /* Lists what a kernel template gets. */
@@ -46,7 +47,7 @@ static const char norm[] = "$stage \"x * scale\"\n"
                            "\n"
                            "$sum \"squares\"\n"
                            "\n"
-                           "part += x * x;  // ${hidden} ${dtype} ${rounding} ${algorithm}\n"
+                           "partial += x * x;  // ${hidden} ${dtype} ${rounding} ${algorithm}\n"
                            "\n"
                            "$row()\n"
                            "scale = ${offset};\n"
@@ -70,8 +71,8 @@ static const char group[] =
     "$quantizes()\n"
     "$helpers()\n"
     "$part \"help\"\n"
-    "$max \"peak\"\n"
-    "part = x;\n"
+    "$max \"most\"\n"
+    "partial = x;\n"
     "$map()\n"
     "store(x);\n";
 
@@ -166,12 +167,12 @@ static void test_what_templates_get(void **state) {
   const char expected[] = "residual: x + residual\n"
                           "map - {\n  x += residual;\n}\n"
                           "norm: x * scale\n"
-                          "sum squares {\n  part += x * x;  // 64 bf16 unfused oneshot\n}\n"
+                          "sum squares {\n  partial += x * x;  // 64 bf16 unfused oneshot\n}\n"
                           "row - {\n  scale = 12;\n}\n"
                           "map - {\n  if (a) {\n    x = bf16;\n\n  }\n}\n"
                           "group: groups, last\n"
                           "help 64\n"
-                          "max peak {\n  part = x;\n}\n"
+                          "max most {\n  partial = x;\n}\n"
                           "map - {\n  store(x);\n}\n"
                           "residual.residual bf16 element in 0\n"
                           "norm.weight bf16 column in 0\n"
@@ -189,59 +190,104 @@ static void test_what_templates_get(void **state) {
   assert_int_equal(variant->operands[2].granularity, LAMPAR_GRANULARITY_CALL);
 }
 
-/* A total is there for whatever names it; what does not, runs before the others' shares are there.
- */
+/* Lists the steps of a kernel. */
+static const char steps[] = PARAMS "$for _, step in ipairs(schedule) do\n"
+                                   "  ${step.kind}${step.name and \" \" .. step.name or \"\"}\n"
+                                   "$end\n";
+
+/* A total is combined before whatever names it; what does not, runs before the partials of others
+ * are there. Slots are re-armed at the first wait. */
 static void test_totals(void **state) {
   fixture *const l = *state;
-  put(l, "oneshot.cu.in",
-      PARAMS "$for _, step in ipairs(stages[1].steps) do\n"
-             "  ${step.kind}${step.runs_ahead and \" ahead\" or \"\"}\n"
-             "$end\n");
+  put(l, "oneshot.cu.in", steps);
   put(l, "parts/uses.cuh.in", "x / total;\n");
   put(l, "epilogues/totals.cu.in",
-      "$stage \"x / total\"\n$sum \"total\"\npart;\n$map()\nsubtotal;\n$map()\nx / total;\n"
-      "$map()\nx;\n$max \"peak\"\npart;\n$map()\n$part \"uses\"\n$map()\nx;\n"
-      "$sum \"last\"\npart;\n$map()\nx;\n$row()\nrow;\n$map()\nx;\n");
+      "$stage \"x / total\"\n$sum \"total\"\npartial;\n$map()\nsubtotal;\n$map()\nx / total;\n"
+      "$map()\nx;\n$max \"most\"\npartial;\n$map()\n$part \"uses\"\n$map()\nx;\n"
+      "$sum \"last\"\npartial;\n$map()\nx;\n$row()\nrow;\n$map()\nx;\n");
   plans(l, "hidden = { 64 }, epilogue = { { 'totals' } }");
-  renders(l, LAMPAR_ONESHOT, "sum\nmap ahead\nmap\nmap\nmax\nmap\nmap\nsum\nmap ahead\nrow\nmap\n");
+  renders(l, LAMPAR_ONESHOT,
+          "begin totals\n"
+          "partial_sum total\npublish_sum total\nmap\nrearm\ncombine_sum total\nmap\nmap\n"
+          "partial_max most\npublish_max most\ncombine_max most\nmap\nmap\n"
+          "partial_sum last\npublish_sum last\nmap\ncombine_sum last\nrow\nmap\n"
+          "end\nstore\n");
+  renders(l, LAMPAR_EPILOGUE_ONLY,
+          "begin totals\n"
+          "partial_sum total\npublish_sum total\nmap\ncombine_sum total\nmap\nmap\n"
+          "partial_max most\npublish_max most\ncombine_max most\nmap\nmap\n"
+          "partial_sum last\npublish_sum last\nmap\ncombine_sum last\nrow\nmap\n"
+          "end\nstore\n");
 }
 
-/* A peak behind a scaling is known from the sum that the scale is made from. */
-static void test_peak_ahead(void **state) {
+/* Without a total there is no wait in which slots could be re-armed. */
+static void test_steps_without_totals(void **state) {
+  fixture *const l = *state;
+  put(l, "oneshot.cu.in", steps);
+  plans(l, "hidden = { 64 }, epilogue = { { 'residual' } }");
+  renders(l, LAMPAR_ONESHOT, "begin residual\nmap\nend\nstore\nrearm_last\n");
+  put(l, "epilogues/last.cu.in", "$stage \"stores\"\n$quantizes()\n$map()\nstore(x);\n");
+  plans(l, "hidden = { 64 }, epilogue = { { 'last' } }");
+  renders(l, LAMPAR_ONESHOT, "begin last\nmap\nend\nrearm_last\n");
+}
+
+/* What a section does not mention is not made for it. */
+static void test_what_sections_use(void **state) {
   fixture *const l = *state;
   put(l, "oneshot.cu.in",
-      PARAMS "$for _, stage in ipairs(stages) do\n"
-             "  $for _, step in ipairs(stage.steps) do\n"
-             "    ${stage.name} ${step.kind} ${step.looks_ahead and \"ahead\" or \"-\"} "
-             "${step.is_known and \"known\" or \"-\"}\n"
+      PARAMS "$for _, step in ipairs(schedule) do\n"
+             "  ${step.kind}${step.uses_at and \" at\" or \"\"}\n"
+             "  $for _, operand in ipairs(step.inputs or {}) do\n"
+             "    ${operand.name}\n"
              "  $end\n"
              "$end\n");
+  put(l, "epilogues/uses.cu.in",
+      "$stage \"uses\"\n$operand { name = \"a\", per = \"element\" }\n"
+      "$operand { name = \"b\", per = \"column\" }\n$map()\na; at.row;\n$map()\nb; cat;\n"
+      "$row()\nx;\n");
+  plans(l, "hidden = { 64 }, epilogue = { { 'uses' } }");
+  renders(l, LAMPAR_ONESHOT, "begin\nmap at\na\nmap\nb\nrow\nend\nstore\nrearm_last\n");
+}
+
+/* An amax behind a scaling is found in the same phase as the sum that the scale is made from. */
+static void test_amax_ahead(void **state) {
+  fixture *const l = *state;
+  put(l, "oneshot.cu.in", steps);
   put(l, "epilogues/scaled.cu.in",
-      "$stage \"x / sum\"\n$sum \"total\"\npart;\n$row()\nscale;\n$scale \"scale\"\n");
+      "$stage \"x / sum\"\n$sum \"total\"\npartial;\n$row()\nscale;\n$scale \"scale\"\n");
   put(l, "epilogues/kept.cu.in", "$stage \"kept\"\n$keeps()\n$map()\nstore;\n");
-  put(l, "epilogues/peaked.cu.in", "$stage \"peak\"\n$peak \"peak\"\n$map()\nx;\n");
-  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'kept', 'peaked' } }");
+  put(l, "epilogues/most.cu.in", "$stage \"most\"\n$amax \"amax\"\n$map()\namax;\n");
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'kept', 'most' } }");
   renders(l, LAMPAR_ONESHOT,
-          "scaled sum ahead -\nscaled row - -\nscaled scale - -\nkept map - -\n"
-          "peaked peak - known\npeaked map - -\n");
-  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'residual', 'peaked' } }");
+          "amax_ahead\n"
+          "begin scaled\npartial_sum total\npublish_both total\nrearm\ncombine_both total\nrow\n"
+          "scale scale\nend\n"
+          "begin kept\nmap\nend\n"
+          "begin most\nknown_max amax\nmap\nend\nstore\n");
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'residual', 'most' } }");
   renders(l, LAMPAR_ONESHOT,
-          "scaled sum - -\nscaled row - -\nscaled scale - -\nresidual map - -\n"
-          "peaked peak - -\npeaked map - -\n");
+          "begin scaled\npartial_sum total\npublish_sum total\nrearm\ncombine_sum total\nrow\n"
+          "scale scale\nend\n"
+          "begin residual\nmap\nend\n"
+          "begin most\npartial_max amax\npublish_max amax\ncombine_max amax\nmap\nend\nstore\n");
   put(l, "epilogues/scaled.cu.in",
-      "$stage \"changes x in between\"\n$sum \"total\"\npart;\n$row()\nscale;\n$map()\nx;\n"
+      "$stage \"changes x in between\"\n$sum \"total\"\npartial;\n$row()\nscale;\n$map()\nx;\n"
       "$scale \"scale\"\n");
-  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'most' } }");
   renders(l, LAMPAR_ONESHOT,
-          "scaled sum - -\nscaled row - -\nscaled map - -\nscaled scale - -\n"
-          "peaked peak - -\npeaked map - -\n");
+          "begin scaled\npartial_sum total\npublish_sum total\nrearm\ncombine_sum total\nrow\nmap\n"
+          "scale scale\nend\n"
+          "begin most\npartial_max amax\npublish_max amax\ncombine_max amax\nmap\nend\nstore\n");
   put(l, "epilogues/scaled.cu.in",
-      "$stage \"two sums\"\n$sum \"total\"\npart;\n$row()\nmean;\n$sum \"squares\"\npart;\n"
+      "$stage \"two sums\"\n$sum \"total\"\npartial;\n$row()\nmean;\n$sum \"squares\"\npartial;\n"
       "$map()\nweight;\n$row()\nscale;\n$scale \"scale\"\n");
-  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'peaked' } }");
+  plans(l, "hidden = { 64 }, epilogue = { { 'scaled', 'most' } }");
   renders(l, LAMPAR_ONESHOT,
-          "scaled sum - -\nscaled row - -\nscaled sum ahead -\nscaled map - -\nscaled row - -\n"
-          "scaled scale - -\npeaked peak - known\npeaked map - -\n");
+          "amax_ahead\n"
+          "begin scaled\npartial_sum total\npublish_sum total\nrearm\ncombine_sum total\nrow\n"
+          "partial_sum squares\nmap\npublish_both squares\ncombine_both squares\nrow\nscale scale\n"
+          "end\n"
+          "begin most\nknown_max amax\nmap\nend\nstore\n");
 }
 
 static void test_no_stages(void **state) {
@@ -288,7 +334,7 @@ static void test_options(void **state) {
   assert_string_equal(name, "ep_norm_weight_f32_fp32_bf16_h64_sm_90");
   renders(l, LAMPAR_EPILOGUE_ONLY,
           "norm: x * scale\n"
-          "sum squares {\n  part += x * x;  // 64 bf16 fp32 epilogue_only\n}\n"
+          "sum squares {\n  partial += x * x;  // 64 bf16 fp32 epilogue_only\n}\n"
           "row - {\n  scale = 0;\n}\n"
           "map - {\n  if (a) {\n    x = f32;\n\n  }\n}\n"
           "norm.weight f32 column in 0\n"
@@ -357,7 +403,8 @@ static void test_mistakes_of_files(void **state) {
   fixture *const l = *state;
   file_refused(l, "$map()\nx;\n", WRONG " there is no $stage line that says what the stage does");
   file_refused(l, "$stage \"a\"\n$stage \"b\"\n",
-               WRONG "2: stage takes one sentence or formula, and is said once");
+               WRONG
+               "2: $stage takes one line of text, a formula or a description, and comes once");
   file_refused(l, "$stage \"a\"\n", WRONG " the stage has no section: it does nothing");
   file_refused(l, "$stage \"a\"\n\nx;\n$map()\n",
                WRONG
@@ -400,7 +447,7 @@ static void test_mistakes_of_files(void **state) {
       l,
       "$stage \"a\"\n$local a = option(\"a\", { 1, 2 })\n$local b = option(\"a_b\", { 1, 2 "
       "})\n",
-      WRONG "3: option a_b cannot be told from option a in an epilogue's name");
+      WRONG "3: option a_b and option a look alike in an epilogue's name");
 }
 
 static void test_own_folder(void **state) {
@@ -460,7 +507,7 @@ static void test_line_directives(void **state) {
   assert_int_equal(
       lampar_render(l->s.folder, NULL, first(l, LAMPAR_ONESHOT), &options, &source, NULL),
       LAMPAR_OK);
-  assert_non_null(strstr(source, "#line 8 \"templates/epilogues/group.cu.in\"\n  part = x;\n"));
+  assert_non_null(strstr(source, "#line 8 \"templates/epilogues/group.cu.in\"\n  partial = x;\n"));
   assert_non_null(strstr(source, "#line 1 \"templates/parts/help.cuh.in\"\nhelp 64\n"));
   free(source);
 }
@@ -468,8 +515,10 @@ static void test_line_directives(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       fixture_test(test_what_templates_get),
-      fixture_test(test_peak_ahead),
+      fixture_test(test_amax_ahead),
       fixture_test(test_totals),
+      fixture_test(test_steps_without_totals),
+      fixture_test(test_what_sections_use),
       fixture_test(test_no_stages),
       fixture_test(test_options),
       fixture_test(test_mistakes_of_specs),

@@ -14,11 +14,20 @@ static const char *const states[] = {
 
 void lampar_diagnosis_open(lampar_diagnosis *diagnosis) {
   *diagnosis = (lampar_diagnosis){.root = cJSON_CreateObject()};
-  cJSON_AddNumberToObject(diagnosis->root, "schema_version", 1);
+  const bool good = cJSON_AddNumberToObject(diagnosis->root, "schema_version", 1) != NULL;
   diagnosis->findings = cJSON_AddArrayToObject(diagnosis->root, "findings");
   diagnosis->gpus = cJSON_AddArrayToObject(diagnosis->root, "gpus");
   diagnosis->links = cJSON_AddArrayToObject(diagnosis->root, "links");
   diagnosis->kernels = cJSON_AddArrayToObject(diagnosis->root, "kernels");
+  diagnosis->is_incomplete = !good || diagnosis->findings == NULL || diagnosis->gpus == NULL ||
+                             diagnosis->links == NULL || diagnosis->kernels == NULL;
+}
+
+void lampar_diagnosis_add_facts(lampar_diagnosis *diagnosis, cJSON *list, cJSON *facts,
+                                bool is_complete) {
+  if (is_complete && cJSON_AddItemToArray(list, facts)) return;
+  cJSON_Delete(facts);
+  diagnosis->is_incomplete = true;
 }
 
 void lampar_diagnosis_add(lampar_diagnosis *diagnosis, lampar_finding finding, const char *subject,
@@ -30,11 +39,11 @@ void lampar_diagnosis_add(lampar_diagnosis *diagnosis, lampar_finding finding, c
   va_end(arguments);
 
   cJSON *const line = cJSON_CreateObject();
-  cJSON_AddStringToObject(line, "subject", subject);
-  cJSON_AddStringToObject(line, "state", states[finding]);
-  cJSON_AddStringToObject(line, "text", text);
-  if (advice != NULL) cJSON_AddStringToObject(line, "advice", advice);
-  cJSON_AddItemToArray(diagnosis->findings, line);
+  const bool good = line != NULL && cJSON_AddStringToObject(line, "subject", subject) &&
+                    cJSON_AddStringToObject(line, "state", states[finding]) &&
+                    cJSON_AddStringToObject(line, "text", text) &&
+                    (advice == NULL || cJSON_AddStringToObject(line, "advice", advice));
+  lampar_diagnosis_add_facts(diagnosis, diagnosis->findings, line, good);
   if (finding == LAMPAR_FINDING_PROBLEM) diagnosis->has_problem = true;
 }
 

@@ -13,11 +13,12 @@ typedef enum lampar_finding {
 } lampar_finding;
 
 /* {"findings": [...], "gpus": [...], "links": [...], "kernels": [...]}; each part
- * of doctor adds its facts to the last three. Out of memory, lines are left out. */
+ * of doctor adds its facts to the last three. */
 typedef struct lampar_diagnosis {
   cJSON *root, *findings, *gpus, *links, *kernels;
   bool would_run; /* kernels would run on this machine */
   bool has_problem;
+  bool is_incomplete; /* out of memory: something was left out */
 } lampar_diagnosis;
 
 void lampar_diagnosis_open(lampar_diagnosis *diagnosis);
@@ -26,6 +27,11 @@ void lampar_diagnosis_open(lampar_diagnosis *diagnosis);
 __attribute__((format(printf, 5, 6))) void
 lampar_diagnosis_add(lampar_diagnosis *diagnosis, lampar_finding finding, const char *subject,
                      const char *advice, const char *format, ...);
+
+/* Appends `facts` to one of the lists, and frees it if that fails. `is_complete`: nothing failed
+ * while they were written. */
+void lampar_diagnosis_add_facts(lampar_diagnosis *diagnosis, cJSON *list, cJSON *facts,
+                                bool is_complete);
 
 void lampar_diagnosis_print(const lampar_diagnosis *diagnosis);
 void lampar_diagnosis_close(lampar_diagnosis *diagnosis);

@@ -32,7 +32,7 @@ static lampar_status choose_pack(lampar_pack *given, uint32_t capability, uint32
   *chosen = given;
   if (given != NULL && lampar_kernels_arch(&given, 1, capability, 2) != 0) return LAMPAR_OK;
   *chosen = NULL;
-  if (*made == NULL || (*made)->records[0].variant.arch != arch) {
+  if (*made == NULL || (*made)->kernels[0].variant.arch != arch) {
     lampar_pack_close(*made);
     *made = NULL;
     char spec[160];
@@ -96,12 +96,12 @@ static void look_at_pair(lampar_diagnosis *diagnosis, lampar_machine *machine, i
     machine->works[b] |= 1u << a;
   }
   cJSON *const facts = cJSON_CreateObject();
-  cJSON_AddNumberToObject(facts, "from", a);
-  cJSON_AddNumberToObject(facts, "to", b);
-  cJSON_AddBoolToObject(facts, "peer_access", access);
-  cJSON_AddBoolToObject(facts, "nvlink", nvlink);
-  cJSON_AddStringToObject(facts, "self_test", result);
-  cJSON_AddItemToArray(diagnosis->links, facts);
+  const bool good = facts != NULL && cJSON_AddNumberToObject(facts, "from", a) &&
+                    cJSON_AddNumberToObject(facts, "to", b) &&
+                    cJSON_AddBoolToObject(facts, "peer_access", access) &&
+                    cJSON_AddBoolToObject(facts, "nvlink", nvlink) &&
+                    cJSON_AddStringToObject(facts, "self_test", result);
+  lampar_diagnosis_add_facts(diagnosis, diagnosis->links, facts, good);
 }
 
 /* With one GPU there is no link: two ranks on it test the kernels at least. */

@@ -44,12 +44,12 @@ static void look_at_gpu(lampar_diagnosis *diagnosis, const lampar_driver *driver
   const uint32_t arch = machine->arch[gpu] = arch_for(capability);
   format_uuid(&uuid, uuid_text);
   cJSON *const facts = cJSON_CreateObject();
-  cJSON_AddNumberToObject(facts, "ordinal", gpu);
-  cJSON_AddStringToObject(facts, "name", name);
-  cJSON_AddStringToObject(facts, "uuid", uuid_text);
-  cJSON_AddNumberToObject(facts, "compute_capability", capability / 10.0);
-  if (arch != 0) cJSON_AddStringToObject(facts, "arch", lampar_arch_name(arch));
-  cJSON_AddItemToArray(diagnosis->gpus, facts);
+  const bool good = facts != NULL && cJSON_AddNumberToObject(facts, "ordinal", gpu) &&
+                    cJSON_AddStringToObject(facts, "name", name) &&
+                    cJSON_AddStringToObject(facts, "uuid", uuid_text) &&
+                    cJSON_AddNumberToObject(facts, "compute_capability", capability / 10.0) &&
+                    (arch == 0 || cJSON_AddStringToObject(facts, "arch", lampar_arch_name(arch)));
+  lampar_diagnosis_add_facts(diagnosis, diagnosis->gpus, facts, good);
 
   if (arch == 0)
     lampar_diagnosis_add(diagnosis, LAMPAR_FINDING_PROBLEM, "GPUs",

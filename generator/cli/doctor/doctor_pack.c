@@ -75,10 +75,11 @@ static void look_at_set(lampar_diagnosis *diagnosis, lampar_pack *pack, lampar_m
                        runs ? "would run" : "would not run", runs ? "" : ": ", why);
   for (size_t i = s->first; i < s->first + s->count; ++i) {
     cJSON *const facts = cJSON_CreateObject();
-    cJSON_AddStringToObject(facts, "name", pack->records[i].name);
-    cJSON_AddBoolToObject(facts, "would_run", runs);
-    if (!runs) cJSON_AddStringToObject(facts, "why_not", why);
-    cJSON_AddItemToArray(diagnosis->kernels, facts);
+    const bool good = facts != NULL &&
+                      cJSON_AddStringToObject(facts, "name", pack->kernels[i].record->name) &&
+                      cJSON_AddBoolToObject(facts, "would_run", runs) &&
+                      (runs || cJSON_AddStringToObject(facts, "why_not", why));
+    lampar_diagnosis_add_facts(diagnosis, diagnosis->kernels, facts, good);
   }
 }
 
@@ -86,10 +87,10 @@ bool lampar_doctor_pack(lampar_diagnosis *diagnosis, lampar_pack *pack, lampar_m
   const size_t count = lampar_pack_count(pack);
   size_t running = 0;
   for (size_t i = 0; i < count;) { /* records are sorted by arch, then world */
-    const lampar_variant *const v = &pack->records[i].variant;
+    const lampar_variant *const v = &pack->kernels[i].variant;
     set s = {.arch = v->arch, .world = v->world, .first = i};
-    while (i < count && pack->records[i].variant.arch == s.arch &&
-           pack->records[i].variant.world == s.world)
+    while (i < count && pack->kernels[i].variant.arch == s.arch &&
+           pack->kernels[i].variant.world == s.world)
       ++i;
     s.count = i - s.first;
     look_at_set(diagnosis, pack, machine, &s, &running);

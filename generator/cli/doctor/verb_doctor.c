@@ -54,10 +54,10 @@ static void examine(lampar_diagnosis *diagnosis, lampar_pack *pack) {
 
 static lampar_status print_json(lampar_diagnosis *diagnosis) {
   char *text;
-  cJSON_AddBoolToObject(diagnosis->root, "would_run", diagnosis->would_run);
   cJSON *const root = diagnosis->root;
   diagnosis->root = NULL;
-  LAMPAR_TRY(lampar_json_text(root, &text));
+  const bool good = cJSON_AddBoolToObject(root, "would_run", diagnosis->would_run) != NULL;
+  LAMPAR_TRY(lampar_json_text(root, good, &text));
   fputs(text, stdout);
   free(text);
   return LAMPAR_OK;
@@ -84,7 +84,9 @@ lampar_status lampar_verb_doctor(int argc, char **argv, bool *passed) {
   examine(&diagnosis, pack);
   *passed = diagnosis.would_run;
   lampar_status status = LAMPAR_OK;
-  if (given.json) {
+  if (diagnosis.is_incomplete) {
+    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the diagnosis");
+  } else if (given.json) {
     status = print_json(&diagnosis);
   } else {
     lampar_diagnosis_print(&diagnosis);

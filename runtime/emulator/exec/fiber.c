@@ -1,38 +1,29 @@
 #include "emulator/exec/fiber.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "emulator/exec/require.h"
 #include "emulator/exec/sanitizer.h"
 
-enum { STACK_BYTES = IS_SANITIZED ? 256 * 1024 : 32 * 1024 };
+enum { STACK_BYTES = HAS_LARGE_FRAMES ? 256 * 1024 : 64 * 1024 };
 
-static void *free_stacks;           /* each holds the next one's address in its first word */
+/* Never freed, but used again. */
+struct emu_fiber {
+  struct emu_fiber *next; /* among those that are free */
+  void *stack;            /* its lowest address */
+  void *stack_pointer;    /* while it does not run */
+  void (*entry)(void);
+  bool has_ended; /* its entry returned */
+};
+
+static struct emu_fiber *free_fibers;
 static void *resumer_stack_pointer; /* of who resumed the fiber that runs */
-static emu_fiber *starting;
-
-static void stack_release(void *stack) {
-  *(void **)stack = free_stacks;
-  free_stacks = stack;
-}
-
-/* Stacks are never freed, but used again. */
-static void *stack_acquire(void) {
-  if (!free_stacks) {
-    /* An odd number of cache lines apart: their tops would else all share a few sets of the cache.
-     */
-    enum { COUNT = 64, STRIDE = STACK_BYTES + 5 * 64 };
-    char *many = mmap(NULL, (size_t)COUNT * STRIDE, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (many == MAP_FAILED) require(NULL);
-    for (int i = 0; i < COUNT; ++i, many += STRIDE) stack_release(many);
-  }
-  void *acquired = free_stacks;
-  free_stacks = *(void **)acquired;
-  return acquired;
-}
+static emu_resumer_stack resumer_stack;
+static struct emu_fiber *resumed;
 
 /* Saves the running stack in `*from` and goes on with `to`. Only what a function must preserve is
  * saved: the compiler takes the switch for a plain call. swapcontext would do as well, but asks the
@@ -121,32 +112,56 @@ static void *prepare(void *stack, void (*entry)(void)) {
 #endif
 
 static void start(void) {
-  emu_fiber *self = starting;
-  sanitizer_switched(NULL, true);
-  self->entry();
+  struct emu_fiber *self = resumed;
+  sanitizer_switched(NULL, &resumer_stack);
+  for (;;) {
+    self->entry();
+    self->has_ended = true;
+    fiber_leave(self);
+  }
 }
 
-void fiber_open(emu_fiber *fiber, void (*entry)(void)) {
-  fiber->entry = entry;
-  fiber->stack = stack_acquire();
-  fiber->stack_pointer = prepare(fiber->stack, start);
-  fiber->sanitizer = sanitizer_fiber_create();
+static void create_some(void) {
+  /* An odd number of cache lines apart: their tops would else all share a few sets of the cache. */
+  enum { COUNT = 64, STRIDE = STACK_BYTES + 5 * 64 };
+  char *stack = mmap(NULL, (size_t)COUNT * STRIDE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) require(NULL);
+  struct emu_fiber *created = require(calloc(COUNT, sizeof *created));
+  for (int i = 0; i < COUNT; ++i, ++created, stack += STRIDE) {
+    *created = (struct emu_fiber){
+        .stack = stack, .stack_pointer = prepare(stack, start), .next = free_fibers};
+    free_fibers = created;
+  }
 }
 
-void fiber_close(emu_fiber *fiber) {
-  sanitizer_fiber_destroy(fiber->sanitizer, fiber->stack, STACK_BYTES);
-  stack_release(fiber->stack);
+struct emu_fiber *fiber_open(void (*entry)(void)) {
+  if (!free_fibers) create_some();
+  struct emu_fiber *opened = free_fibers;
+  free_fibers = opened->next;
+  opened->entry = entry;
+  opened->has_ended = false;
+  return opened;
 }
 
-void fiber_resume(emu_fiber *fiber) {
-  starting = fiber;
-  void *resumer = sanitizer_switch_to(fiber->sanitizer, fiber->stack, STACK_BYTES);
+void fiber_close(struct emu_fiber *fiber) {
+  if (!fiber->has_ended) {
+    sanitizer_forget_frames(fiber->stack, STACK_BYTES);
+    fiber->stack_pointer = prepare(fiber->stack, start);
+  }
+  fiber->next = free_fibers;
+  free_fibers = fiber;
+}
+
+void fiber_resume(struct emu_fiber *fiber) {
+  resumed = fiber;
+  void *left = sanitizer_switch_to(fiber->stack, STACK_BYTES);
   fiber_switch(&resumer_stack_pointer, fiber->stack_pointer);
-  sanitizer_switched(resumer, false);
+  sanitizer_switched(left, NULL);
 }
 
-void fiber_leave(emu_fiber *fiber) {
-  void *left = sanitizer_switch_back();
+void fiber_leave(struct emu_fiber *fiber) {
+  void *left = sanitizer_switch_to(resumer_stack.start, resumer_stack.bytes);
   fiber_switch(&fiber->stack_pointer, resumer_stack_pointer);
-  sanitizer_switched(left, true);
+  sanitizer_switched(left, &resumer_stack);
 }

@@ -4,6 +4,7 @@
 
 #include "emulator/exec/cluster.h"
 #include "emulator/exec/devices.h"
+#include "emulator/exec/fiber.h"
 #include "emulator/exec/module.h"
 #include "emulator/exec/pace.h"
 #include "emulator/exec/require.h"
@@ -27,7 +28,7 @@ static void lane_main(void) {
   const emu_task *task = &running->warp->block->grid->work->task;
   function_call(task->kernel.function, task->kernel.parameters);
   cluster_check_end();
-  lane_leave(LANE_ENDED);
+  lane_put_aside(running, LANE_ENDED);
 }
 
 void grid_start(emu_work *started) {
@@ -79,7 +80,7 @@ void block_start(emu_grid *grid) {
       emu_lane *lane = &warp->lanes[i];
       lane->warp = warp;
       lane->index = i;
-      fiber_open(&lane->fiber, lane_main);
+      lane->fiber = fiber_open(lane_main);
       lane_make_runnable(lane);
     }
   }
@@ -94,7 +95,7 @@ static void block_release(emu_block *block) {
       if (warp->lanes[i].state == LANE_ENDED) continue;
       lane_forget_watches(&warp->lanes[i]);
       lane_put_aside(&warp->lanes[i], LANE_ENDED);
-      fiber_close(&warp->lanes[i].fiber);
+      fiber_close(warp->lanes[i].fiber);
     }
     buffer_release(&warp->stores);
   }
@@ -160,7 +161,7 @@ static void block_end(emu_block *block) {
 void lane_end(emu_lane *ended) {
   emu_warp *warp = ended->warp;
   lane_forget_watches(ended);
-  fiber_close(&ended->fiber);
+  fiber_close(ended->fiber);
   if (++warp->ended == warp->lane_count && ++warp->block->ended == warp->block->warp_count)
     block_end(warp->block);
 }

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emulator/exec/fiber.h"
 #include "emulator/exec/store_buffer.h"
 #include "emulator/exec/work.h"
 
@@ -31,7 +30,7 @@ typedef enum emu_lane_state {
 } emu_lane_state;
 
 typedef struct emu_lane {
-  emu_fiber fiber;
+  struct emu_fiber *fiber;
   struct emu_warp *warp;
   unsigned index; /* within the warp */
   emu_lane_state state;

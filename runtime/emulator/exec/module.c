@@ -34,7 +34,7 @@ struct CUlib_st {
 
 /* By value, as the kernel takes it: a struct as long as any parameter is passed the same way. */
 typedef struct emu_parameter {
-  char bytes[KERNEL_PARAMETER_BYTES_MAX];
+  _Alignas(8) char bytes[KERNEL_PARAMETER_BYTES_MAX];
 } emu_parameter;
 
 const char *function_name(const struct CUfunc_st *function) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "emulator/exec/devices.h"
+#include "emulator/exec/fiber.h"
 #include "emulator/exec/module.h"
 #include "emulator/exec/pace.h"
 #include "emulator/exec/require.h"
@@ -45,11 +46,11 @@ void lane_put_aside(emu_lane *lane, emu_lane_state state) {
 void lane_leave(emu_lane_state state) {
   emu_lane *leaving = running;
   lane_put_aside(leaving, state);
-  fiber_leave(&leaving->fiber);
+  fiber_leave(leaving->fiber);
 }
 
 void lane_may_switch(void) {
-  if (emu_below(pace.switches) == 0) fiber_leave(&running->fiber);
+  if (emu_below(pace.switches) == 0) fiber_leave(running->fiber);
 }
 
 void lane_run(emu_lane *lane) {
@@ -61,7 +62,7 @@ void lane_run(emu_lane *lane) {
   emu_interface.block_size = (kernel_index){grid->work->task.kernel.threads, 1, 1};
   emu_interface.grid_size = (kernel_index){grid->work->task.kernel.blocks, 1, 1};
   emu_interface.shared = warp->block->shared;
-  fiber_resume(&lane->fiber);
+  fiber_resume(lane->fiber);
   running = NULL;
 }
 
@@ -89,6 +90,6 @@ void lane_fail(int error, const char *format, ...) {
   report_seed();
   failing_device = block->grid->work->task.device;
   failing_error = error;
-  fiber_leave(&running->fiber);
+  fiber_leave(running->fiber);
   abort(); /* nobody runs a lane of a device that failed */
 }

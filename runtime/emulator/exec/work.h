@@ -32,7 +32,7 @@ typedef struct emu_task {
     struct {
       struct CUfunc_st *function;
       unsigned blocks, threads, cluster;
-      char parameters[KERNEL_PARAMETER_BYTES_MAX];
+      _Alignas(16) char parameters[KERNEL_PARAMETER_BYTES_MAX];
     } kernel;
     struct {
       uintptr_t at;

@@ -116,16 +116,18 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 
 int cuDeviceCanAccessPeer(int *can, int device, int peer) {
   if (!is_device(device) || !is_device(peer)) return CUDA_ERROR_INVALID_DEVICE;
+  machine_enter();
   *can = device != peer && host.has_peer_access;
-  return CUDA_SUCCESS;
+  return machine_leave(CUDA_SUCCESS);
 }
 
 int cuDeviceGetP2PAttribute(int *value, int attribute, int from, int to) {
   if (!is_device(from) || !is_device(to) || from == to) return CUDA_ERROR_INVALID_DEVICE;
   if (attribute != LAMPAR_P2P_ACCESS_SUPPORTED && attribute != LAMPAR_P2P_NATIVE_ATOMIC_SUPPORTED)
     return CUDA_ERROR_INVALID_VALUE;
+  machine_enter();
   *value = host.has_peer_access;
-  return CUDA_SUCCESS;
+  return machine_leave(CUDA_SUCCESS);
 }
 
 int cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device) {
@@ -159,8 +161,8 @@ int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned flags) {
   if (device < 0 || !peer) return CUDA_ERROR_INVALID_CONTEXT;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (device == peer->device) return CUDA_ERROR_INVALID_DEVICE;
-  if (!host.has_peer_access) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
   machine_enter();
+  if (!host.has_peer_access) return machine_leave(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
   uint32_t *peers = &emu.devices[device].peers;
   const bool was_enabled = *peers >> peer->device & 1;
   *peers |= 1u << peer->device;

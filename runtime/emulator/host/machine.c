@@ -59,14 +59,13 @@ bool machine_configure(void) {
       !read_number(LAMPAR_VARIABLE_EMU_GRACE_MS, 1, 3600000, 0, &grace) ||
       !read_number(LAMPAR_VARIABLE_EMU_SEED, 0, UINT64_MAX, 1, &seed))
     return false;
-  if (!host.is_initialised) {
-    emu.device_count = (int)devices;
-    for (int i = 0; i < DEVICES_MAX; ++i) host.contexts[i].device = i;
-    choose_devices();
-  }
   host.has_peer_access = access != 0;
   host.grace_ms = (int)grace;
   if (!host.is_initialised || seed != emu.seed) emu.random = emu.seed = seed;
+  if (host.is_initialised) return true;
+  emu.device_count = (int)devices;
+  for (int i = 0; i < DEVICES_MAX; ++i) host.contexts[i].device = i;
+  choose_devices();
   host.is_initialised = true;
   return true;
 }

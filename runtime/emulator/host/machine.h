@@ -16,10 +16,12 @@ typedef struct CUctx_st {
 
 typedef struct emu_host {
   pthread_mutex_t lock;
-  atomic_int inside; /* threads within an entry point */
-  bool is_initialised;
+  atomic_int inside;    /* threads within an entry point */
   bool has_peer_access; /* LAMPAR_EMU_P2P */
   int grace_ms;         /* LAMPAR_EMU_GRACE_MS */
+
+  /* Set by the first cuInit, and read without the lock by those that called it. */
+  bool is_initialised;
   emu_context contexts[DEVICES_MAX];
   /* Of the machine's devices; CUDA_VISIBLE_DEVICES may choose and reorder them. */
   int numbers[DEVICES_MAX];

@@ -79,6 +79,12 @@ static emu_meeting *meeting_open(const lampar_nccl_id *id) {
   return mapped == MAP_FAILED ? NULL : mapped;
 }
 
+static void share(void) {
+  machine_enter();
+  emu.is_shared = true;
+  machine_leave(CUDA_SUCCESS);
+}
+
 /* Waits until all ranks are there. Not within the machine: others may need it meanwhile. */
 static int join(struct ncclComm *comm) {
   for (int ms = 0;; ++ms) {
@@ -94,7 +100,7 @@ static int join(struct ncclComm *comm) {
   }
   for (int r = 0; r < comm->world; ++r) {
     const emu_meeting_rank *a = &comm->meeting->ranks[r];
-    if (a->process != getpid()) emu.is_shared = true;
+    if (a->process != getpid()) share();
     for (int s = 0; s < r; ++s)
       if (a->device == comm->meeting->ranks[s].device) {
         snprintf(comm->message, sizeof comm->message, "ranks %d and %d are both on device %d", s, r,

@@ -4,51 +4,60 @@
 //   arch      sm_90
 //   world     2 ranks, one-shot
 //   dtype     bf16
-//   hidden    2944 elements a row
+//   hidden    2944 elements in a row
 //   epilogue  residual+rmsnorm
 //   rounding  after every stage, as separate kernels would
 //   operands  residual: bf16, read, per element
 //             residual_out: bf16, stored, per element
 //             weight: bf16, read, per column
 //             eps: f32, read, per call
-//   shape     single-pass: serves one row
-//   threads   3 blocks a row, 128 a block, a vector for each warp
+//   launch    <<<3 * rows, 128, 0>>> in clusters of 3: grid, block, dynamic shared memory
+//   shape     single-pass: one row for each cluster, one mailbox of it for each warp
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
 //
-// Made again by: lampar render plan.json ar_oneshot_w2_residual_rmsnorm_bf16_h2944_sm_90_r24
+// Protocol, for each mailbox (512 bytes from each rank, and an epoch that counts its uses):
+//   1. Load the input and the epoch; the epoch's parity selects one of the mailbox's two halves.
+//   2. Push the input into this rank's slot at every peer, and advance the epoch.
+//   3. Poll the local slots until no word is the sentinel: each word carries its own validity.
+//   4. Add in fp32 in the order of the ranks, so that all ranks have the same bits.
+//   5. Put the sentinel back into the slots that were read, for the use after the next.
+//
+// Regenerate with: lampar render plan.json ar_oneshot_w2_residual_rmsnorm_bf16_h2944_sm_90_r24
 
 constexpr unsigned kWorld = 2;  // ranks
 constexpr unsigned kWarps = 4;  // of a block
 constexpr unsigned kElementBytes = 2;
-constexpr unsigned kVectorElements = 8;  // of 16 bytes
+constexpr unsigned kVectorElements = 8;  // elements in the 16 bytes that a lane moves at a time
 constexpr unsigned kHidden = 2944;  // elements of a row
-constexpr unsigned kRowVectors = kHidden / kVectorElements;
-constexpr unsigned kRowMailboxes = (kRowVectors + 31) / 32;
+constexpr unsigned kRowVectors = 368;
+constexpr unsigned kRowMailboxes = 12;
 constexpr unsigned kCluster = 3;  // blocks that share a row
-constexpr unsigned kVectors = 1;  // of a row that one lane has
+constexpr unsigned kWarpVectors = 1;  // mailboxes of a row that one warp has
 
+// Written to host memory by the first lane of the device that times out.
 struct FaultRecord {
   unsigned state, rank, missing, mailbox, epoch, kernel;
 };
 
+// The kernel's parameter. The runtime fills one struct for all kinds of kernels; each reads a part of it.
 struct Arguments {
   const char *input;
   char *output;
-  unsigned long long input_stride;  // elements from a row to the next
+  unsigned long long input_stride;   // elements from one row to the next
   unsigned long long output_stride;
-  unsigned long long elements;      // of the whole message
-  unsigned long long hidden;    // elements
-  unsigned mailboxes;
+  unsigned long long elements;       // of the whole message
+  unsigned long long hidden;         // elements in a row
+  unsigned mailboxes;                // that the call uses
   unsigned rank;
-  unsigned is_vectorized;                // 1: all vectors of the caller's memory are whole and aligned
-  unsigned kernel;
+  unsigned is_vectorized;            // 1: every vector of the caller's memory is whole and aligned
+  unsigned kernel;                   // goes into the fault record
   unsigned long long watchdog_ns;
-  unsigned *epoch;                  // of each mailbox, own memory
-  unsigned *faulted;                // own memory
-  FaultRecord *fault;              // host memory
-  char *own;                        // the own mailboxes
-  char *mailbox[kWorld];            // everybody's: mailbox, half, source, 512 bytes
+  unsigned *epochs;                  // one for each local mailbox
+  unsigned *faulted;                 // in local memory: not 0 once a wait has timed out
+  FaultRecord *fault;                // in host memory
+  char *local_mailboxes;
+  char *mailboxes_of[kWorld];        // of each rank: mailbox, half, source, 512 bytes
   char *residual;
   unsigned long long residual_stride;
   char *residual_out;
@@ -59,268 +68,48 @@ struct Arguments {
   unsigned long long eps_stride;
 };
 
-template <unsigned kCount>
-struct alignas(kCount % 4 == 0 ? 16 : kCount * 4) Words {
-  unsigned word[kCount];
+struct alignas(16) Vector {  // what a lane loads, sends, receives and stores
+  unsigned word[4];
 };
 
-using Vector = Words<4>;  // what a lane moves at a time
-
-// Until the grids before this one have ended and their stores are visible.
-__device__ __forceinline__ void wait_for_previous_grid() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-
-// The next kernel of the stream may be put on the device; it waits for this one's end all the same.
-__device__ __forceinline__ void allow_next_grid() {
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-}
-
-__device__ __forceinline__ void sync_warp() {
-  asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-}
-
-// Whether it is so in any lane of the warp. The lanes go on together, and the compiler knows it: shuffles
-// of lanes that may have parted are several times as slow.
-__device__ __forceinline__ bool any_lane(bool value) {
-  unsigned any;
-  asm volatile("{\n"
-               "  .reg .pred value;\n"
-               "  setp.ne.u32 value, %1, 0;\n"
-               "  vote.sync.any.pred value, value, 0xffffffff;\n"
-               "  selp.b32 %0, 1, 0, value;\n"
-               "}"
-               : "=r"(any)
-               : "r"(unsigned(value))
+__device__ __forceinline__ Vector load_words4(const char *from) {
+  Vector v;
+  asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
+               : "l"(from)
                : "memory");
-  return any;
-}
-
-// Makes the compiler compute an address here: it may not look behind this, and the result is needed
-// for the branch that follows. The top bits of all addresses are gathered; no address has its highest.
-template <class T>
-__device__ __forceinline__ void settle(T *&address, unsigned &top) {
-  asm volatile("" : "+l"(address));
-  asm volatile("{\n"
-               "  .reg .b32 low;\n"
-               "  .reg .b32 high;\n"
-               "  mov.b64 {low, high}, %1;\n"
-               "  or.b32 %0, %0, high;\n"
-               "}"
-               : "+r"(top)
-               : "l"(address));
-}
-
-// An address of shared memory.
-__device__ __forceinline__ void settle(unsigned &address, unsigned &top) {
-  asm volatile("or.b32 %0, %0, %1;" : "+r"(top), "+r"(address));
-}
-
-// The caller's memory, the own epochs and the own mailboxes: ordinary accesses to global memory.
-template <unsigned kCount>
-__device__ __forceinline__ Words<kCount> load_words(const char *from) {
-  Words<kCount> v;
-  if constexpr (kCount % 4 == 0) {
-    for (unsigned i = 0; i < kCount; i += 4)
-      asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(v.word[i]), "=r"(v.word[i + 1]), "=r"(v.word[i + 2]), "=r"(v.word[i + 3])
-                   : "l"(from + i * 4)
-                   : "memory");
-  } else if constexpr (kCount == 2) {
-    asm volatile("ld.global.v2.b32 {%0, %1}, [%2];"
-                 : "=r"(v.word[0]), "=r"(v.word[1])
-                 : "l"(from)
-                 : "memory");
-  } else {
-    asm volatile("ld.global.b32 %0, [%1];" : "=r"(v.word[0]) : "l"(from) : "memory");
-  }
   return v;
 }
 
-template <unsigned kCount>
-__device__ __forceinline__ void store_words(char *to, const Words<kCount> &v) {
-  if constexpr (kCount % 4 == 0) {
-    for (unsigned i = 0; i < kCount; i += 4)
-      asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
-                   :
-                   : "l"(to + i * 4), "r"(v.word[i]), "r"(v.word[i + 1]), "r"(v.word[i + 2]),
-                     "r"(v.word[i + 3])
-                   : "memory");
-  } else if constexpr (kCount == 2) {
-    asm volatile("st.global.v2.b32 [%0], {%1, %2};"
-                 :
-                 : "l"(to), "r"(v.word[0]), "r"(v.word[1])
-                 : "memory");
-  } else {
-    asm volatile("st.global.b32 [%0], %1;" : : "l"(to), "r"(v.word[0]) : "memory");
-  }
+__device__ __forceinline__ void store_words4(char *to, const Vector &v) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(to), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]),
+                 "r"(v.word[3])
+               : "memory");
 }
 
-// One element of 1, 2 or 4 bytes.
-template <unsigned kBytes>
-__device__ __forceinline__ unsigned load_element(const char *from) {
-  unsigned value = 0;
-  if constexpr (kBytes == 4)
-    asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
-  if constexpr (kBytes == 2)
-    asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
-  if constexpr (kBytes == 1)
-    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+__device__ __forceinline__ unsigned load_u32(const void *from) {
+  unsigned value;
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
 
-template <unsigned kBytes>
-__device__ __forceinline__ void store_element(char *to, unsigned value) {
-  if constexpr (kBytes == 4)
-    asm volatile("st.global.b32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
-  if constexpr (kBytes == 2)
-    asm volatile("st.global.u16 [%0], %1;" : : "l"(to), "r"(value) : "memory");
-  if constexpr (kBytes == 1)
-    asm volatile("st.global.u8 [%0], %1;" : : "l"(to), "r"(value) : "memory");
+__device__ __forceinline__ unsigned load_u16(const void *from) {
+  unsigned value;
+  asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
 }
 
-// fp32 to and from the dtypes that occur, rounding to nearest even; every NaN of a result is the
-// canonical one.
-__device__ __forceinline__ void widen_bf16(unsigned word, float &low, float &high) {
-  low = __uint_as_float(word << 16);
-  high = __uint_as_float(word & 0xffff0000);
+__device__ __forceinline__ void store_u32(void *to, unsigned value) {
+  asm volatile("st.global.b32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
 }
 
-__device__ __forceinline__ unsigned narrow_bf16(float low, float high) {
-  unsigned word;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
+__device__ __forceinline__ void store_u16(void *to, unsigned value) {
+  asm volatile("st.global.u16 [%0], %1;" : : "l"(to), "r"(value) : "memory");
 }
 
-__device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
-
-// The elements of one vector as bf16, packed.
-using Words_bf16 = Words<kVectorElements * 2 / 4>;
-
-__device__ __forceinline__ void unpack_bf16(const Words_bf16 &v,
-                                          float (&value)[kVectorElements]) {
-  for (unsigned i = 0; i < kVectorElements / 2; ++i)
-    widen_bf16(v.word[i], value[2 * i], value[2 * i + 1]);
-}
-
-__device__ __forceinline__ Words_bf16 pack_bf16(const float (&value)[kVectorElements]) {
-  Words_bf16 v;
-  for (unsigned i = 0; i < kVectorElements / 2; ++i)
-    v.word[i] = narrow_bf16(value[2 * i], value[2 * i + 1]);
-  return v;
-}
-
-__device__ __forceinline__ void add(float (&sum)[kVectorElements],
-                                    const float (&next)[kVectorElements]) {
-  for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = add(sum[i], next[i]);
-}
-
-// Moves the elements of a vector down by one, and puts one at its end.
-template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ void push_element(Words<kCount> &v, unsigned element) {
-  if constexpr (kBytes == 4) {
-    for (unsigned i = 0; i + 1 < kCount; ++i) v.word[i] = v.word[i + 1];
-    v.word[kCount - 1] = element;
-  } else {
-    for (unsigned i = 0; i < kCount; ++i) {
-      const unsigned next = i + 1 < kCount ? v.word[i + 1] : element;
-      v.word[i] = v.word[i] >> kBytes * 8 | next << (32 - kBytes * 8);
-    }
-  }
-}
-
-// The elements of one vector in the caller's memory; one by one where they are not aligned. That is a
-// loop, which stays out of the way of those that are.
-template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ Words<kCount> load_vector(const char *from, bool aligned) {
-  if (aligned) return load_words<kCount>(from);
-  Words<kCount> v = {};
-  #pragma unroll 1
-  for (unsigned i = 0; i < kCount * 4; i += kBytes) push_element<kBytes>(v, load_element<kBytes>(from + i));
-  return v;
-}
-
-template <unsigned kBytes, unsigned kCount>
-__device__ __forceinline__ void store_vector(char *to, Words<kCount> v, bool aligned) {
-  if (aligned) {
-    store_words(to, v);
-    return;
-  }
-  #pragma unroll 1
-  for (unsigned i = 0; i < kCount * 4; i += kBytes) {
-    store_element<kBytes>(to + i, v.word[0]);
-    push_element<kBytes>(v, 0);
-  }
-}
-
-// Where one lane's vector is. A row has its own mailboxes; the lanes past its end in the last of
-// them are idle.
-struct Place {
-  unsigned long long row;
-  unsigned vector;  // of the row
-  const char *input;
-  char *output;
-  char *residual_out_to;
-  bool active;
-};
-
-__device__ __forceinline__ Place locate_place(const Arguments &call, unsigned mailbox,
-                                              unsigned lane) {
-  Place place;
-  place.row = mailbox / kRowMailboxes;
-  place.vector = mailbox % kRowMailboxes * 32 + lane;
-  const unsigned long long row = place.row * kElementBytes;
-  place.input = call.input + row * call.input_stride + place.vector * sizeof(Vector);
-  place.output = call.output + row * call.output_stride + place.vector * sizeof(Vector);
-  place.residual_out_to = call.residual_out + (place.row * call.residual_out_stride +
-      place.vector * kVectorElements) * 2;
-  place.active = place.vector < kRowVectors;
-  return place;
-}
-
-__device__ __forceinline__ void settle(Place &place, unsigned &top) {
-  settle(place.input, top);
-  settle(place.output, top);
-  settle(place.residual_out_to, top);
-}
-
-__device__ __forceinline__ Vector load_place(const Arguments &call, const Place &place) {
-  return load_vector<kElementBytes, 4>(place.input, call.is_vectorized);
-}
-
-__device__ __forceinline__ void store_place(const Arguments &call, const Place &place,
-                                            const Vector &value) {
-  store_vector<kElementBytes>(place.output, value, call.is_vectorized);
-}
-
-constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source
-constexpr unsigned kHalfBytes = kWorld * kMailboxBytes;  // of a mailbox: a slot for each source
-constexpr unsigned kSentinel = 0xffffffff;               // "nothing is here": NaNs of every dtype
-
-__device__ __forceinline__ Vector empty_vector() {
-  return {{kSentinel, kSentinel, kSentinel, kSentinel}};
-}
-
-// Each word carries its own validity: a vector is here when none of its words is the sentinel.
-__device__ __forceinline__ bool is_empty(const Vector &v) {
-  return v.word[0] == kSentinel || v.word[1] == kSentinel || v.word[2] == kSentinel ||
-         v.word[3] == kSentinel;
-}
-
-// A word of data that looks like the sentinel travels as another NaN.
-__device__ __forceinline__ Vector without_sentinel(Vector v) {
-  for (int i = 0; i < 4; ++i) v.word[i] = v.word[i] == kSentinel ? 0x7fffffff : v.word[i];
-  return v;
-}
-
-__device__ __forceinline__ unsigned load_word(const unsigned *from) {
-  return load_words<1>(reinterpret_cast<const char *>(from)).word[0];
-}
-__device__ __forceinline__ void store_word(unsigned *to, unsigned value) {
-  store_words<1>(reinterpret_cast<char *>(to), {{value}});
-}
-
-// A vector into a peer's slot: four relaxed stores of a word, in no order among themselves.
+// Stores a vector into a peer's slot: four relaxed stores of a word, in no order among themselves.
 __device__ __forceinline__ void push(char *slot, const Vector &v) {
   asm volatile("st.relaxed.sys.global.v4.b32 [%0], {%1, %2, %3, %4};"
                :
@@ -328,15 +117,15 @@ __device__ __forceinline__ void push(char *slot, const Vector &v) {
                : "memory");
 }
 
-// Reads an own slot if asked to. One predicated load, so that those of all sources overlap.
-__device__ __forceinline__ void peek_if(unsigned asked, const char *slot, Vector &v) {
+// Loads a local slot if `wanted`. One predicated load, so that the loads of all sources overlap.
+__device__ __forceinline__ void poll_if(unsigned wanted, const char *slot, Vector &v) {
   asm volatile("{\n"
-               "  .reg .pred asked;\n"
-               "  setp.ne.u32 asked, %5, 0;\n"
-               "  @asked ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+               "  .reg .pred wanted;\n"
+               "  setp.ne.u32 wanted, %5, 0;\n"
+               "  @wanted ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];\n"
                "}"
                : "+r"(v.word[0]), "+r"(v.word[1]), "+r"(v.word[2]), "+r"(v.word[3])
-               : "l"(slot), "r"(asked)
+               : "l"(slot), "r"(wanted)
                : "memory");
 }
 
@@ -352,7 +141,7 @@ __device__ __forceinline__ bool is_set(const unsigned *flag) {
   return value != 0;
 }
 
-// Sets a flag of this device; true for the one thread that finds it unset.
+// Sets a flag of this device. True in the one thread that found it unset.
 __device__ __forceinline__ bool set_first(unsigned *flag) {
   unsigned before;
   asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], 1;"
@@ -362,15 +151,183 @@ __device__ __forceinline__ bool set_first(unsigned *flag) {
   return before == 0;
 }
 
-// A word for the host, after all that this thread stored before it.
-__device__ __forceinline__ void publish(unsigned *to, unsigned value) {
+// Stores a word for the host, after all earlier stores of this thread.
+__device__ __forceinline__ void store_release(unsigned *to, unsigned value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
 }
 
-// The bound of a wait. Clock and flag are looked at only after many rounds in vain, so that they
-// cost nothing while ranks arrive. When it is over the sum becomes NaN and the kernel ends; the
-// first lane of the device to give up writes down for whom it waited.
-constexpr unsigned kPatientRounds = 256;
+// Waits until the grids before this one have ended and their stores are visible.
+__device__ __forceinline__ void wait_for_previous_grid() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+// Lets the next kernel of the stream start. Its own wait still lasts until this kernel has ended.
+__device__ __forceinline__ void allow_next_grid() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+// True in all lanes if `value` is true in any. The lanes stay together, and the compiler knows that they do:
+// shuffles of lanes that may have diverged are several times as slow.
+__device__ __forceinline__ bool any_lane(bool value) {
+  unsigned any;
+  asm volatile("{\n"
+               "  .reg .pred value;\n"
+               "  setp.ne.u32 value, %1, 0;\n"
+               "  vote.sync.any.pred value, value, 0xffffffff;\n"
+               "  selp.b32 %0, 1, 0, value;\n"
+               "}"
+               : "=r"(any)
+               : "r"(unsigned(value))
+               : "memory");
+  return any;
+}
+
+// Forces `address` to be computed at this point, above griddepcontrol.wait. The empty asm hides the value, and
+// OR-ing the high words into `keep_alive` makes a branch after it depend on it. The branch is never taken:
+// bit 63 of a device address is 0.
+template <class T>
+__device__ __forceinline__ void hoist(T *&address, unsigned &keep_alive) {
+  asm volatile("" : "+l"(address));
+  asm volatile("{\n"
+               "  .reg .b32 low;\n"
+               "  .reg .b32 high;\n"
+               "  mov.b64 {low, high}, %1;\n"
+               "  or.b32 %0, %0, high;\n"
+               "}"
+               : "+r"(keep_alive)
+               : "l"(address));
+}
+
+__device__ __forceinline__ void widen_bf16(unsigned word, float &low, float &high) {
+  low = __uint_as_float(word << 16);
+  high = __uint_as_float(word & 0xffff0000);
+}
+
+__device__ __forceinline__ unsigned narrow_bf16(float low, float high) {
+  unsigned word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+}
+
+__device__ __forceinline__ void unpack_bf16(const Vector &v, float (&value)[kVectorElements]) {
+  for (unsigned i = 0; i < kVectorElements / 2; ++i)
+    widen_bf16(v.word[i], value[2 * i], value[2 * i + 1]);
+}
+
+__device__ __forceinline__ Vector pack_bf16(const float (&value)[kVectorElements]) {
+  Vector v;
+  for (unsigned i = 0; i < kVectorElements / 2; ++i)
+    v.word[i] = narrow_bf16(value[2 * i], value[2 * i + 1]);
+  return v;
+}
+
+using Accum = float;  // in which a row is summed
+
+// Rounds a stage's result as if it had gone through memory.
+__device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) { unpack_bf16(pack_bf16(x), x); }
+
+// Moves the elements of a vector down by one and appends another.
+template <class V>
+__device__ __forceinline__ void append_u16(V &v, unsigned element) {
+  constexpr unsigned kCount = sizeof v / 4;
+  for (unsigned i = 0; i < kCount; ++i) {
+    const unsigned next = i + 1 < kCount ? v.word[i + 1] : element;
+    v.word[i] = v.word[i] >> 16 | next << 16;
+  }
+}
+
+// Loads elements that are not aligned: a rolled loop, kept out of line of the fast path.
+__device__ __forceinline__ Vector load_elements_bf16(const char *from) {
+  Vector v = {};
+  #pragma unroll 1
+  for (unsigned i = 0; i < sizeof v; i += 2) append_u16(v, load_u16(from + i));
+  return v;
+}
+
+__device__ __forceinline__ void store_elements_bf16(char *to, Vector v) {
+  #pragma unroll 1
+  for (unsigned i = 0; i < sizeof v; i += 2) {
+    store_u16(to + i, v.word[0]);
+    append_u16(v, 0);
+  }
+}
+
+// The vector of one lane. A row has mailboxes of its own; lanes past the row's end are idle.
+struct LaneVector {
+  unsigned long long row;
+  unsigned vector;  // of the row
+  const char *input;
+  char *output;
+  char *residual_out_to;
+  bool active;
+};
+
+__device__ __forceinline__ LaneVector locate_vector(const Arguments &call, unsigned mailbox, unsigned lane) {
+  LaneVector at;
+  at.row = mailbox / kRowMailboxes;
+  at.vector = mailbox % kRowMailboxes * 32 + lane;
+  const unsigned long long row = at.row * kElementBytes;
+  at.input = call.input + row * call.input_stride + at.vector * sizeof(Vector);
+  at.output = call.output + row * call.output_stride + at.vector * sizeof(Vector);
+  at.residual_out_to = call.residual_out +
+      (at.row * call.residual_out_stride + at.vector * kVectorElements) * 2;
+  at.active = at.vector < kRowVectors;
+  return at;
+}
+
+__device__ __forceinline__ void hoist_vector(LaneVector &at, unsigned &keep_alive) {
+  hoist(at.input, keep_alive);
+  hoist(at.output, keep_alive);
+  hoist(at.residual_out_to, keep_alive);
+}
+
+__device__ __forceinline__ Vector load_input(const Arguments &call, const LaneVector &at) {
+  if (call.is_vectorized) return load_words4(at.input);
+  return load_elements_bf16(at.input);
+}
+
+__device__ __forceinline__ void store_output(const Arguments &call, const LaneVector &at, const Vector &v) {
+  if (call.is_vectorized) store_words4(at.output, v);
+  else store_elements_bf16(at.output, v);
+}
+
+__device__ __forceinline__ Vector load_residual(const Arguments &call, const LaneVector &at) {
+  const char *const from = call.residual + (at.row * call.residual_stride + at.vector * kVectorElements) * 2;
+  if (call.is_vectorized) return load_words4(from);
+  return load_elements_bf16(from);
+}
+
+__device__ __forceinline__ void store_residual_out(const Arguments &call, const LaneVector &at, const Vector &v) {
+  if (!at.active) return;
+  if (call.is_vectorized) store_words4(at.residual_out_to, v);
+  else store_elements_bf16(at.residual_out_to, v);
+}
+
+__device__ __forceinline__ Vector load_weight(const Arguments &call, const LaneVector &at) {
+  const char *const from = call.weight + (at.vector * kVectorElements) * 2;
+  if (call.is_vectorized) return load_words4(from);
+  return load_elements_bf16(from);
+}
+
+constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source
+constexpr unsigned kHalfBytes = kWorld * kMailboxBytes;  // half of a mailbox: a slot for each source
+constexpr unsigned kSentinel = 0xffffffff;               // an empty word; as data, NaNs of every dtype
+
+__device__ __forceinline__ Vector empty_vector() {
+  return {{kSentinel, kSentinel, kSentinel, kSentinel}};
+}
+
+// Each word carries its own validity: a vector has arrived when none of its words is the sentinel.
+__device__ __forceinline__ bool is_empty(const Vector &v) {
+  return v.word[0] == kSentinel || v.word[1] == kSentinel || v.word[2] == kSentinel ||
+         v.word[3] == kSentinel;
+}
+
+// Replaces a word of data that equals the sentinel by another NaN.
+__device__ __forceinline__ Vector without_sentinel(Vector v) {
+  for (int i = 0; i < 4; ++i) v.word[i] = v.word[i] == kSentinel ? 0x7fffffff : v.word[i];
+  return v;
+}
 
 __device__ __forceinline__ unsigned mask_of(const unsigned (&missing)[kWorld]) {
   unsigned mask = 0;
@@ -378,129 +335,96 @@ __device__ __forceinline__ unsigned mask_of(const unsigned (&missing)[kWorld]) {
   return mask;
 }
 
-struct Patience {
+// A bounded wait reads the clock and the flag once in so many failed polls: free while ranks arrive in time.
+constexpr unsigned kPollsPerClockRead = 256;
+
+// Bounds a wait. After a timeout the sum is NaN and the kernel ends; the first lane of the device to time out
+// records which ranks were missing.
+struct Watchdog {
   unsigned long long start = 0;
 
-  __device__ __forceinline__ bool is_over(const Arguments &call, unsigned mailbox, unsigned epoch,
+  __device__ __forceinline__ bool expired(const Arguments &call, unsigned mailbox, unsigned epoch,
                                           unsigned missing) {
-    if (missing == 0) return false;  // it is other lanes that wait
+    if (missing == 0) return false;  // only other lanes are waiting
     if (is_set(call.faulted)) return true;
     const unsigned long long now = clock_ns();
     if (start == 0) start = now;
     if (now - start < call.watchdog_ns) return false;
     if (!set_first(call.faulted)) return true;
-    store_word(&call.fault->rank, call.rank);
-    store_word(&call.fault->missing, missing);
-    store_word(&call.fault->mailbox, mailbox);
-    store_word(&call.fault->epoch, epoch);
-    store_word(&call.fault->kernel, call.kernel);
-    publish(&call.fault->state, 1);
+    store_u32(&call.fault->rank, call.rank);
+    store_u32(&call.fault->missing, missing);
+    store_u32(&call.fault->mailbox, mailbox);
+    store_u32(&call.fault->epoch, epoch);
+    store_u32(&call.fault->kernel, call.kernel);
+    store_release(&call.fault->state, 1);
     return true;
   }
 };
 
-using Real = float;  // what a row's sums are made in
-
-// What a stage's result becomes between two stages.
-__device__ __forceinline__ void as_dtype(float (&x)[kVectorElements]) {
-  unpack_bf16(pack_bf16(x), x);  // just as if it had been stored and loaded again
+// Polls until nothing is missing. `poll` polls once and returns whether to poll again; `missing` returns the mask of
+// the ranks that the lane waits for.
+template <class Poll, class Missing>
+__device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbox, unsigned epoch, Poll poll,
+                                          Missing missing) {
+  bool waiting = true;
+  Watchdog watchdog;
+  do {
+    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls) {
+      waiting = poll();
+      waiting = any_lane(waiting);
+    }
+  } while (waiting && !any_lane(watchdog.expired(call, mailbox, epoch, missing())));
 }
 
-__device__ __forceinline__ const char *residual_at(const Arguments &call, const Place &here) {
-  return call.residual + (here.row * call.residual_stride + here.vector * kVectorElements) * 2;
-}
+__device__ __forceinline__ Accum multiply_add(Accum a, Accum b, Accum c) { return __fmaf_rn(a, b, c); }
 
-template <unsigned kCount>
-__device__ __forceinline__ void store_residual_out(const Arguments &call, const Place &here,
-                                           const Words<kCount> &v) {
-  if (here.active) store_vector<2>(here.residual_out_to, v, call.is_vectorized);
-}
-
-__device__ __forceinline__ const char *weight_at(const Arguments &call, const Place &here) {
-  return call.weight + (here.vector * kVectorElements) * 2;
-}
-
-// To nearest even, subnormals kept; the compiler makes no other ones of them (--fmad=false).
-__device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
-
-__device__ __forceinline__ float absolute(float a) { return fabsf(a); }
-
-__device__ __forceinline__ float multiply_add_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-
-// To about 2^-23, of a number whose reciprocal is normal.
-__device__ __forceinline__ float reciprocal(float a) {
-  float result;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
-  return result;
-}
-
-// A NaN does not count.
-__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
-
-__device__ __forceinline__ Real multiply_add(Real a, Real b, Real c) {
-  return multiply_add_f32(a, b, c);
-}
-
-// The processor's own approximation, to about 2^-23: the result is rounded to 16 bits.
-__device__ __forceinline__ Real inverse_sqrt(Real value) {
-  Real result;
+// The processor's approximation, to about 2^-23: the result is rounded to 16 bits.
+__device__ __forceinline__ Accum inverse_sqrt(Accum value) {
+  Accum result;
   asm("rsqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
 
-// The sum, or the largest, over a row: over the lanes of each warp by a fixed butterfly, then over
-// the row's mailboxes in a fixed order. The same for every geometry, and so are the bits.
+// Partial results by mailbox. There are two buffers: the next phase may begin while the last is still being read.
+constexpr unsigned kPartials = 12;  // kRowMailboxes in whole vectors
+constexpr unsigned kKinds = 1;  // results of a mailbox in one phase: a sum or a maximum
 
-// Partial results by mailbox, twice: the next round may begin while the last is still being read.
-constexpr unsigned kPartials = (kRowMailboxes + 3) / 4 * 4;  // whole vectors
-constexpr unsigned kShares = 1;  // of a mailbox in a round, at most
+constexpr unsigned kPartialBytes = 2 * kKinds * kPartials * sizeof(Accum);
+// Followed by two mbarriers that count the bytes of each phase.
+__shared__ alignas(16) char partials[kPartialBytes + 2 * 8];
 
-// Numbers that are not negative are in the order of their bits.
-__device__ __forceinline__ float warp_max(float value) {
-  unsigned bits;
-  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(bits) : "r"(__float_as_uint(value)));
-  return __uint_as_float(bits);
-}
-
-constexpr unsigned kPartialBytes = 2 * kShares * kPartials * sizeof(Real);
-// Behind them two barriers, which count the bytes of a round.
-__shared__ alignas(16) char exchange[kPartialBytes + 2 * 8];
-
-// A thread's part in the rounds. Addresses of shared memory, of round 0: to make them takes a while, so
-// it is done before the kernel waits for anything.
-struct Rounds {
-  unsigned number;  // of rounds so far
-  unsigned sends;   // 1: this lane sends
-  unsigned here;    // the exchange of this block
-  unsigned to;      // where the share of the warp's first mailbox is sent
-  unsigned barrier;  // of who gets it
+// A thread's view of the row's reductions. Its shared-memory addresses are those of phase 0; they take a while to
+// compute, so that is done before the kernel waits for anything.
+struct RowReduction {
+  unsigned phase;      // reductions so far
+  unsigned publishes;  // 1: this lane publishes
+  unsigned local;      // the partials in this block
+  unsigned target;     // the warp's first partial in the block that this lane publishes to
+  unsigned barrier;    // in the block that this lane publishes to
 };
 
-__device__ __forceinline__ void settle(Rounds &rounds, unsigned &top) {
-  settle(rounds.here, top);
-  settle(rounds.to, top);
-  settle(rounds.barrier, top);
+__device__ __forceinline__ void hoist_shared(unsigned &address, unsigned &keep_alive) {
+  asm volatile("or.b32 %0, %0, %1;" : "+r"(keep_alive), "+r"(address));
 }
 
-__device__ __forceinline__ unsigned offset_of(const Rounds &rounds, unsigned share, unsigned mailbox) {
-  return ((rounds.number % 2 * kShares + share) * kPartials + mailbox) * unsigned(sizeof(Real));
+__device__ __forceinline__ void hoist_reduction(RowReduction &reduction, unsigned &keep_alive) {
+  hoist_shared(reduction.local, keep_alive);
+  hoist_shared(reduction.target, keep_alive);
+  hoist_shared(reduction.barrier, keep_alive);
 }
 
-// Those of four mailboxes, by all lanes.
-__device__ __forceinline__ void load_partials(const Rounds &rounds, unsigned share, unsigned mailbox,
-                                              Real *value) {
-  const unsigned from = rounds.here + offset_of(rounds, share, mailbox);
+__device__ __forceinline__ unsigned offset_of(const RowReduction &reduction, unsigned kind, unsigned mailbox) {
+  return ((reduction.phase % 2 * kKinds + kind) * kPartials + mailbox) * unsigned(sizeof(Accum));
+}
+
+// The partials of four mailboxes, for all lanes.
+__device__ __forceinline__ void load_partials(const RowReduction &reduction, unsigned kind, unsigned mailbox,
+                                              Accum *value) {
+  const unsigned from = reduction.local + offset_of(reduction, kind, mailbox);
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
                : "r"(from)
                : "memory");
-}
-
-// What of it does not depend on where the others are.
-__device__ __forceinline__ Rounds own_rounds(unsigned lane) {
-  Rounds rounds = {};
-  rounds.here = unsigned(__cvta_generic_to_shared(exchange));
-  return rounds;
 }
 
 // The same place in another block of the cluster.
@@ -509,11 +433,12 @@ __device__ __forceinline__ unsigned address_in(unsigned block, unsigned address)
   return address;
 }
 
-// Barriers are ready in the whole cluster before anybody sends: arrive early, wait late. The fence
-// is what releases them.
-__device__ __forceinline__ Rounds open_rounds(unsigned first, unsigned lane) {
-  Rounds rounds = own_rounds(lane);
-  const unsigned barrier = rounds.here + kPartialBytes;
+// Barriers are ready in the whole cluster before any block publishes: arrive early, wait late. The fence
+// releases their initialisation.
+__device__ __forceinline__ RowReduction open_reduction(unsigned first, unsigned lane) {
+  RowReduction reduction = {};
+  reduction.local = unsigned(__cvta_generic_to_shared(partials));
+  const unsigned barrier = reduction.local + kPartialBytes;
   if (threadIdx.x == 0) {
     for (unsigned i = 0; i < 2; ++i)
       asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(barrier + i * 8) : "memory");
@@ -522,36 +447,38 @@ __device__ __forceinline__ Rounds open_rounds(unsigned first, unsigned lane) {
   __syncwarp();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   const unsigned block = lane < kCluster ? lane : 0;
-  rounds.sends = lane < kCluster;
-  rounds.to = address_in(block, rounds.here) + first * unsigned(sizeof(Real));
-  rounds.barrier = address_in(block, barrier);
-  return rounds;
+  reduction.publishes = lane < kCluster;
+  reduction.target = address_in(block, reduction.local) + first * unsigned(sizeof(Accum));
+  reduction.barrier = address_in(block, barrier);
+  return reduction;
 }
 
-__device__ __forceinline__ void join_rounds() {
+// Waits until the barriers of the whole cluster are ready.
+__device__ __forceinline__ void join_reduction() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Lane c sends the share of the warp's v-th mailbox to block c of the cluster.
-__device__ __forceinline__ void send_partial(const Rounds &rounds, unsigned share, unsigned v,
-                                             unsigned exists, Real value) {
+// Lane c sends the partial of the warp's v-th mailbox to block c of the cluster.
+__device__ __forceinline__ void publish_partial(const RowReduction &reduction, unsigned kind, unsigned v,
+                                                unsigned exists, Accum value) {
   asm volatile("{\n"
-               "  .reg .pred sends;\n"
-               "  setp.ne.u32 sends, %3, 0;\n"
-               "  @sends st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];\n"
+               "  .reg .pred publishes;\n"
+               "  setp.ne.u32 publishes, %3, 0;\n"
+               "  @publishes st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];\n"
                "}"
                :
-               : "r"(rounds.to + offset_of(rounds, share, v)), "r"(__float_as_uint(value)),
-                 "r"(rounds.barrier + rounds.number % 2 * 8), "r"(rounds.sends & exists)
+               : "r"(reduction.target + offset_of(reduction, kind, v)), "r"(__float_as_uint(value)),
+                 "r"(reduction.barrier + reduction.phase % 2 * 8), "r"(reduction.publishes & exists)
                : "memory");
 }
 
-__device__ __forceinline__ void wait_partials(const Rounds &rounds, unsigned shares) {
-  const unsigned barrier = rounds.here + kPartialBytes + rounds.number % 2 * 8;
+// Waits for `kinds` partials of every mailbox of the row.
+__device__ __forceinline__ void wait_partials(const RowReduction &reduction, unsigned kinds) {
+  const unsigned barrier = reduction.local + kPartialBytes + reduction.phase % 2 * 8;
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :
-                 : "r"(barrier), "r"(unsigned(shares * kRowMailboxes * sizeof(Real)))
+                 : "r"(barrier), "r"(unsigned(kinds * kRowMailboxes * sizeof(Accum)))
                  : "memory");
   unsigned waits;
   do
@@ -561,245 +488,240 @@ __device__ __forceinline__ void wait_partials(const Rounds &rounds, unsigned sha
                  "  selp.b32 %0, 0, 1, complete;\n"
                  "}"
                  : "=r"(waits)
-                 : "r"(barrier), "r"(rounds.number / 2 % 2)
+                 : "r"(barrier), "r"(reduction.phase / 2 % 2)
                  : "memory");
   while (any_lane(waits));
 }
 
-// Adds up what the lanes have of each of this warp's mailboxes.
-__device__ __forceinline__ void add_lanes(Real (&part)[kVectors]) {
-  for (unsigned v = 0; v < kVectors; ++v)
+__device__ __forceinline__ void add_lanes(Accum (&partial)[kWarpVectors]) {
+  for (unsigned v = 0; v < kWarpVectors; ++v)
     for (unsigned mask = 16; mask > 0; mask /= 2)
-      part[v] = part[v] + __shfl_xor_sync(0xffffffff, part[v], mask);
+      partial[v] = partial[v] + __shfl_xor_sync(0xffffffff, partial[v], mask);
 }
 
-// Tells the row the sums over this warp's mailboxes, `first` and on.
-__device__ __forceinline__ void tell_sum(const Rounds &rounds, unsigned first, Real (&part)[kVectors]) {
-  add_lanes(part);
-  for (unsigned v = 0; v < kVectors; ++v) send_partial(rounds, 0, v, 1, part[v]);
+// Publishes the sums over this warp's mailboxes to all blocks of the row.
+__device__ __forceinline__ void publish_sums(const RowReduction &reduction, Accum (&partial)[kWarpVectors]) {
+  add_lanes(partial);
+  for (unsigned v = 0; v < kWarpVectors; ++v) publish_partial(reduction, 0, v, 1, partial[v]);
 }
 
-__device__ __forceinline__ void load_sums(const Rounds &rounds, Real (&part)[kPartials]) {
+__device__ __forceinline__ void load_sums(const RowReduction &reduction, Accum (&partial)[kPartials]) {
   for (unsigned mailbox = 0; mailbox < kRowMailboxes; mailbox += 4)
-    load_partials(rounds, 0, mailbox, &part[mailbox]);
-  for (unsigned mailbox = kRowMailboxes; mailbox < kPartials; ++mailbox) part[mailbox] = 0;
+    load_partials(reduction, 0, mailbox, &partial[mailbox]);
+  for (unsigned mailbox = kRowMailboxes; mailbox < kPartials; ++mailbox) partial[mailbox] = 0;
 }
 
-// Four mailboxes by four, so that few additions wait for another.
-__device__ __forceinline__ Real add_sums(const Real (&part)[kPartials]) {
-  Real total = 0;
+// Adds in groups of four to shorten the dependency chain.
+__device__ __forceinline__ Accum add_partials(const Accum (&partial)[kPartials]) {
+  Accum total = 0;
   for (unsigned i = 0; i < kPartials; i += 4) {
-    const Real four = (part[i] + part[i + 1]) + (part[i + 2] + part[i + 3]);
+    const Accum four = (partial[i] + partial[i + 1]) + (partial[i + 2] + partial[i + 3]);
     total = i == 0 ? four : total + four;
   }
   return total;
 }
 
-__device__ __forceinline__ Real total_sum(const Rounds &rounds) {
-  Real part[kPartials];
-  load_sums(rounds, part);
-  return add_sums(part);
+__device__ __forceinline__ Accum combine_sums(RowReduction &reduction) {
+  Accum partial[kPartials];
+  wait_partials(reduction, 1);
+  load_sums(reduction, partial);
+  const Accum total = add_partials(partial);
+  ++reduction.phase;
+  return total;
 }
 
-// One use of one mailbox by one lane: every address, as far as it is known without the epoch.
-struct Turn {
-  Place place;
-  Vector mine;
+// One use of a mailbox by one lane: every address, as far as it is known before the epoch.
+struct MailboxUse {
+  LaneVector at;
+  Vector input;
   unsigned mailbox;
-  unsigned *epoch;
-  unsigned uses;     // of the mailbox so far
-  char *slots;       // the own slot of source 0; in half 0 until the epoch is known
-  char *to[kWorld];  // the slot of this rank at each peer, in half 0
+  unsigned epoch;           // uses of the mailbox before this one
+  unsigned *epoch_ptr;
+  char *local_slot;         // of source 0; in half 0 until the epoch is known
+  char *peer_slot[kWorld];  // of this rank at each peer, in half 0
 };
 
-__device__ __forceinline__ Turn locate_turn(const Arguments &call, unsigned mailbox, unsigned lane) {
-  Turn turn;
-  turn.place = locate_place(call, mailbox, lane);
-  const unsigned long long slots = mailbox * 2ull * kHalfBytes + lane * sizeof(Vector);
-  turn.mailbox = mailbox;
-  turn.epoch = call.epoch + mailbox;
-  turn.slots = call.own + slots;
-  turn.to[0] = call.mailbox[0] + slots + call.rank * kMailboxBytes;
-  turn.to[1] = call.mailbox[1] + slots + call.rank * kMailboxBytes;
-  return turn;
+__device__ __forceinline__ MailboxUse locate_mailbox(const Arguments &call, unsigned mailbox, unsigned lane) {
+  MailboxUse use;
+  use.at = locate_vector(call, mailbox, lane);
+  const unsigned long long slot = mailbox * 2ull * kHalfBytes + lane * sizeof(Vector);
+  use.mailbox = mailbox;
+  use.epoch_ptr = call.epochs + mailbox;
+  use.local_slot = call.local_mailboxes + slot;
+  use.peer_slot[0] = call.mailboxes_of[0] + slot + call.rank * kMailboxBytes;
+  use.peer_slot[1] = call.mailboxes_of[1] + slot + call.rank * kMailboxBytes;
+  return use;
 }
 
-// The input first: the compiler makes addresses of the epoch as soon as it has asked for it, and waits.
-__device__ __forceinline__ void load(const Arguments &call, Turn &turn) {
-  turn.mine = {};
-  if (turn.place.active) turn.mine = load_place(call, turn.place);
-  turn.uses = load_word(turn.epoch);
-  turn.mine = without_sentinel(turn.mine);
+__device__ __forceinline__ void hoist_mailbox(MailboxUse &use, unsigned &keep_alive) {
+  hoist_vector(use.at, keep_alive);
+  hoist(use.epoch_ptr, keep_alive);
+  hoist(use.local_slot, keep_alive);
+  hoist(use.peer_slot[0], keep_alive);
+  hoist(use.peer_slot[1], keep_alive);
 }
 
-// The own vector to all peers.
-__device__ __forceinline__ void send(const Arguments &call, Turn &turn, unsigned lane) {
-  const unsigned half = (turn.uses & 1) * kHalfBytes;
-  if (turn.place.active) {
-    if (call.rank != 0) push(turn.to[0] + half, turn.mine);
-    if (call.rank != 1) push(turn.to[1] + half, turn.mine);
+// Loads the input before the epoch: the compiler consumes the epoch at once and would stall there.
+__device__ __forceinline__ void load(const Arguments &call, MailboxUse &use) {
+  use.input = {};
+  if (use.at.active) use.input = load_input(call, use.at);
+  use.epoch = load_u32(use.epoch_ptr);
+  use.input = without_sentinel(use.input);
+}
+
+// Pushes the input to all peers.
+__device__ __forceinline__ void send(const Arguments &call, MailboxUse &use, unsigned lane) {
+  const unsigned half = (use.epoch & 1) * kHalfBytes;
+  if (use.at.active) {
+    if (call.rank != 0) push(use.peer_slot[0] + half, use.input);
+    if (call.rank != 1) push(use.peer_slot[1] + half, use.input);
   }
-  turn.slots += half;
+  use.local_slot += half;
 
-  // Lane 0 may move the epoch on only when all lanes have read it.
-  sync_warp();
-  if (lane == 0) store_word(turn.epoch, turn.uses + 1);
+  // Lane 0 may advance the epoch only when all lanes have read it.
+  __syncwarp();
+  if (lane == 0) store_u32(use.epoch_ptr, use.epoch + 1);
 }
 
-// Waits for the vectors of all peers. All sources that are missing are asked in one round; the own
-// vector never travelled, and idle lanes ask for nothing.
-__device__ __forceinline__ void gather(const Arguments &call, const Turn &turn,
-                                       Vector (&from)[kWorld]) {
+__device__ __forceinline__ char *slot_of(const MailboxUse &use, unsigned source) {
+  return use.local_slot + source * kMailboxBytes;
+}
+
+// Polls every missing source once. All loads go out before the first result is looked at.
+__device__ __forceinline__ bool poll_all(const MailboxUse &use, Vector (&from)[kWorld],
+                                         unsigned (&missing)[kWorld]) {
+  bool waiting = false;
+  poll_if(missing[0], slot_of(use, 0), from[0]);
+  poll_if(missing[1], slot_of(use, 1), from[1]);
+  missing[0] &= is_empty(from[0]);
+  waiting |= missing[0] != 0;
+  missing[1] &= is_empty(from[1]);
+  waiting |= missing[1] != 0;
+  return waiting;
+}
+
+// Waits for the vectors of all peers. This rank's own never travels; idle lanes wait for nothing.
+__device__ __forceinline__ void poll_all_ranks(const Arguments &call, const MailboxUse &use,
+                                               Vector (&from)[kWorld]) {
   unsigned missing[kWorld];  // 1: nothing from that rank yet
-  from[0] = call.rank == 0 ? turn.mine : empty_vector();
-  missing[0] = turn.place.active && call.rank != 0;
-  from[1] = call.rank == 1 ? turn.mine : empty_vector();
-  missing[1] = turn.place.active && call.rank != 1;
-  bool waiting = true;
-  Patience patience;
-  do {
-    for (unsigned rounds = kPatientRounds; waiting && rounds > 0; --rounds) {
-      waiting = false;
-      peek_if(missing[0], turn.slots + 0 * kMailboxBytes, from[0]);
-      peek_if(missing[1], turn.slots + 1 * kMailboxBytes, from[1]);
-      missing[0] &= is_empty(from[0]);
-      waiting |= missing[0] != 0;
-      missing[1] &= is_empty(from[1]);
-      waiting |= missing[1] != 0;
-      waiting = any_lane(waiting);
-    }
-  } while (waiting && !any_lane(patience.is_over(call, turn.mailbox, turn.uses, mask_of(missing))));
+  from[0] = call.rank == 0 ? use.input : empty_vector();
+  missing[0] = use.at.active && call.rank != 0;
+  from[1] = call.rank == 1 ? use.input : empty_vector();
+  missing[1] = use.at.active && call.rank != 1;
+  poll_loop(call, use.mailbox, use.epoch, [&] { return poll_all(use, from, missing); },
+            [&] { return mask_of(missing); });
 }
 
-// In fp32, in the order of the ranks: every rank gets the same bits.
-__device__ __forceinline__ void add_all(const Vector (&from)[kWorld], float (&sum)[kVectorElements]) {
+// Adds in fp32, in the order of the ranks: every rank has the same bits.
+__device__ __forceinline__ void add_ranks(const Vector (&from)[kWorld], float (&sum)[kVectorElements]) {
   float next[kVectorElements];
   unpack_bf16(from[0], sum);
   unpack_bf16(from[1], next);
-  add(sum, next);
+  for (unsigned i = 0; i < kVectorElements; ++i) sum[i] = __fadd_rn(sum[i], next[i]);
 }
 
 // The sum over the ranks.
-__device__ __forceinline__ void collect(const Arguments &call, const Turn &turn,
-                                        float (&sum)[kVectorElements]) {
+__device__ __forceinline__ void reduce_ranks(const Arguments &call, const MailboxUse &use,
+                                             float (&sum)[kVectorElements]) {
   Vector from[kWorld];
-  gather(call, turn, from);
-
-  add_all(from, sum);
+  poll_all_ranks(call, use, from);
+  add_ranks(from, sum);
 }
 
-// What was read is made empty again, for the use after the next. Nobody writes here before this
-// kernel has ended: a peer's push of that use follows my push of the next, which follows this
-// kernel.
-__device__ __forceinline__ void clear(const Arguments &call, const Turn &turn) {
-  if (call.rank != 0) store_words(turn.slots + 0 * kMailboxBytes, empty_vector());
-  if (call.rank != 1) store_words(turn.slots + 1 * kMailboxBytes, empty_vector());
+// Re-arms the slots just read for epoch + 2. No peer writes here before this kernel has ended: its push of that
+// use follows this rank's push of the next, which follows this kernel.
+__device__ __forceinline__ void rearm(const Arguments &call, const MailboxUse &use) {
+  if (call.rank != 0) store_words4(slot_of(use, 0), empty_vector());
+  if (call.rank != 1) store_words4(slot_of(use, 1), empty_vector());
 }
 
-__device__ __forceinline__ void settle(Turn &turn, unsigned &top) {
-  settle(turn.place, top);
-  settle(turn.epoch, top);
-  settle(turn.slots, top);
-  settle(turn.to[0], top);
-  settle(turn.to[1], top);
+// Locates the mailboxes of a row that this warp has, the `first` and on.
+__device__ __forceinline__ void locate_row(const Arguments &call, unsigned row, unsigned first, unsigned lane,
+                                           MailboxUse (&use)[kWarpVectors]) {
+  for (unsigned v = 0; v < kWarpVectors; ++v)
+    use[v] = locate_mailbox(call, row * kRowMailboxes + first + v, lane);
 }
 
-// Finds this warp's mailboxes of a row.
-__device__ __forceinline__ void locate(const Arguments &call, unsigned row, unsigned first, unsigned lane,
-                                       Turn (&turn)[kVectors]) {
-  for (unsigned v = 0; v < kVectors; ++v) {
-    turn[v] = locate_turn(call, row * kRowMailboxes + first + v, lane);
-  }
-}
-
-// A row: its mailboxes are shared out over the warps of the cluster, `first` and on for this one.
-__device__ __forceinline__ void serve(const Arguments &call, Turn (&turn)[kVectors], unsigned first,
-                                      unsigned lane, Rounds &rounds) {
-  [[maybe_unused]] const Place &here = turn[0].place;
-  for (unsigned v = 0; v < kVectors; ++v) load(call, turn[v]);
-  for (unsigned v = 0; v < kVectors; ++v) send(call, turn[v], lane);
-  Words_bf16 residual_words[kVectors] = {};
-  for (unsigned v = 0; v < kVectors; ++v)
-    if (turn[v].place.active)
-      residual_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          residual_at(call, turn[v].place), call.is_vectorized);
-  Words_bf16 weight_words[kVectors] = {};
-  for (unsigned v = 0; v < kVectors; ++v)
-    if (turn[v].place.active)
-      weight_words[v] = load_vector<2, kVectorElements * 2 / 4>(
-          weight_at(call, turn[v].place), call.is_vectorized);
+// Takes this warp's mailboxes of one row from the input to the outputs.
+__device__ __forceinline__ void process_row(const Arguments &call, MailboxUse (&use)[kWarpVectors], unsigned first,
+                                            unsigned lane, RowReduction &reduction) {
+  for (unsigned v = 0; v < kWarpVectors; ++v) load(call, use[v]);
+  for (unsigned v = 0; v < kWarpVectors; ++v) send(call, use[v], lane);
+  Vector residual_words[kWarpVectors] = {};
+  for (unsigned v = 0; v < kWarpVectors; ++v)
+    if (use[v].at.active) residual_words[v] = load_residual(call, use[v].at);
+  Vector weight_words[kWarpVectors] = {};
+  for (unsigned v = 0; v < kWarpVectors; ++v)
+    if (use[v].at.active) weight_words[v] = load_weight(call, use[v].at);
   const float eps = call.eps;
-  if (rounds.number == 0) join_rounds();
+  if (reduction.phase == 0) join_reduction();
 
-  float value[kVectors][kVectorElements] = {};
-  for (unsigned v = 0; v < kVectors; ++v) {
-    collect(call, turn[v], value[v]);
+  float value[kWarpVectors][kVectorElements] = {};
+  for (unsigned v = 0; v < kWarpVectors; ++v) {
+    reduce_ranks(call, use[v], value[v]);
     as_dtype(value[v]);
   }
 
   // residual: x + residual, which is also the next residual
   {
-    for (unsigned v = 0; v < kVectors; ++v) {
+    for (unsigned v = 0; v < kWarpVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
-      [[maybe_unused]] const Place &here = turn[v].place;
+      const LaneVector &at = use[v].at;
       float residual[kVectorElements];
       unpack_bf16(residual_words[v], residual);
       for (unsigned i = 0; i < kVectorElements; ++i) x[i] = x[i] + residual[i];
       as_dtype(x);
-      store_residual_out(call, here, pack_bf16(x));
+      store_residual_out(call, at, pack_bf16(x));
     }
   }
 
   // rmsnorm: x / sqrt(mean(x^2) + eps) * (offset + weight)
   {
-    Real squares_share[kVectors];
-    for (unsigned v = 0; v < kVectors; ++v) {
+    Accum squares_partial[kWarpVectors];
+    for (unsigned v = 0; v < kWarpVectors; ++v) {
       const float (&x)[kVectorElements] = value[v];
-      Real part = 0;
-      for (unsigned i = 0; i < kVectorElements; ++i) part = multiply_add(x[i], x[i], part);
-      squares_share[v] = turn[v].place.active ? part : 0;
+      Accum partial = 0;
+      for (unsigned i = 0; i < kVectorElements; ++i) partial = multiply_add(x[i], x[i], partial);
+      squares_partial[v] = use[v].at.active ? partial : 0;
     }
-    tell_sum(rounds, first, squares_share);
-    for (unsigned v = 0; v < kVectors; ++v) {
+    publish_sums(reduction, squares_partial);
+    for (unsigned v = 0; v < kWarpVectors; ++v) {
       float (&x)[kVectorElements] = value[v];
-      [[maybe_unused]] const Place &here = turn[v].place;
       float weight[kVectorElements];
       unpack_bf16(weight_words[v], weight);
       for (unsigned i = 0; i < kVectorElements; ++i) x[i] = x[i] * weight[i];
     }
-    for (unsigned v = 0; v < kVectors; ++v)
-      if (turn[v].place.active) clear(call, turn[v]);
-    wait_partials(rounds, 1);
-    const Real squares = total_sum(rounds);
-    ++rounds.number;
-    const Real scale = inverse_sqrt(squares * Real(1.0 / kHidden) + eps);
-    for (unsigned v = 0; v < kVectors; ++v) {
+    for (unsigned v = 0; v < kWarpVectors; ++v)
+      if (use[v].at.active) rearm(call, use[v]);
+    const Accum squares = combine_sums(reduction);
+    const Accum scale = inverse_sqrt(squares * Accum(1.0 / kHidden) + eps);
+    for (unsigned v = 0; v < kWarpVectors; ++v) {
       for (unsigned i = 0; i < kVectorElements; ++i) value[v][i] = value[v][i] * scale;
       as_dtype(value[v]);
     }
   }
 
-  for (unsigned v = 0; v < kVectors; ++v)
-    if (turn[v].place.active) store_place(call, turn[v].place, pack_bf16(value[v]));
+  for (unsigned v = 0; v < kWarpVectors; ++v)
+    if (use[v].at.active) store_output(call, use[v].at, pack_bf16(value[v]));
 }
 
 extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
     ar_oneshot_w2_residual_rmsnorm_bf16_h2944_sm_90_r24(const __grid_constant__ Arguments call) {
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = blockIdx.x % kCluster * kWarps + threadIdx.x / 32;  // of the cluster
-  const unsigned first = warp * kVectors;
+  const unsigned first = warp * kWarpVectors;
   unsigned row = blockIdx.x / kCluster;
-  Rounds rounds = open_rounds(first, lane);
+  RowReduction reduction = open_reduction(first, lane);
 
-  // What can be computed is, while the grid before this one still runs.
-  Turn turn[kVectors];
-  locate(call, row, first, lane, turn);
-  unsigned top = 0;
-  for (unsigned v = 0; v < kVectors; ++v) settle(turn[v], top);
-  settle(rounds, top);
-  if (int(top) < 0) return;  // never: see settle
+  // Prologue: compute addresses while the previous grid is still running.
+  MailboxUse use[kWarpVectors];
+  locate_row(call, row, first, lane, use);
+  unsigned keep_alive = 0;
+  for (unsigned v = 0; v < kWarpVectors; ++v) hoist_mailbox(use[v], keep_alive);
+  hoist_reduction(reduction, keep_alive);
+  if (int(keep_alive) < 0) return;  // never: see hoist
   wait_for_previous_grid();  // before any access to memory
   allow_next_grid();
 
-  serve(call, turn, first, lane, rounds);
+  process_row(call, use, first, lane, reduction);
 }

@@ -2,7 +2,7 @@
 #include <lampar/lampar_jit.h>
 #include <stdio.h>
 
-static int tell(void *user, uint32_t done, uint32_t total, const char *name) {
+static int print_progress(void *user, uint32_t done, uint32_t total, const char *name) {
   fprintf(user, "[%u/%u] %s\n", (unsigned)done, (unsigned)total, name);
   return 0;
 }
@@ -10,7 +10,7 @@ static int tell(void *user, uint32_t done, uint32_t total, const char *name) {
 int main(int argc, char **argv) {
   lampar_pack *pack = NULL;
   lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
-  options.progress = tell;
+  options.progress = print_progress;
   options.progress_user = stderr;
   if (argc < 2 || lampar_jit_build(argv[1], "emu", &options, &pack) != LAMPAR_OK) {
     fprintf(stderr, "%s\n", lampar_last_error());
