@@ -37,6 +37,7 @@ class OperandInfo(C.Structure):
 
 class KernelInfo(C.Structure):
     _fields_ = [
+        ("size", C.c_size_t),
         ("name", C.c_char_p),
         ("arch", C.c_char_p),
         ("algorithm", C.c_char_p),
@@ -44,7 +45,7 @@ class KernelInfo(C.Structure):
         ("dtype", C.c_int),
         ("epilogue", C.c_char_p),
         ("rounding", C.c_int),
-        ("operands", C.POINTER(OperandInfo)),
+        ("operands", C.POINTER(C.POINTER(OperandInfo))),
         ("operand_count", C.c_uint32),
         ("hidden", C.c_uint32),
         ("max_rows", C.c_uint32),
@@ -53,17 +54,25 @@ class KernelInfo(C.Structure):
         ("threads", C.c_uint32),
         ("cluster", C.c_uint32),
         ("vectors_per_warp", C.c_uint32),
+        ("trigger", C.c_char_p),
+        ("watchdog_ms", C.c_uint32),
+        ("alignment", C.c_uint32),
         ("registers", C.c_uint32),
         ("shared_bytes", C.c_uint32),
         ("spill_bytes", C.c_uint32),
-        ("watchdog_ms", C.c_uint32),
         ("code", C.c_void_p),
         ("code_size", C.c_size_t),
     ]
 
 
 class Exchange(C.Structure):
-    _fields_ = [("rank", C.c_int), ("world", C.c_int), ("all_gather", ALL_GATHER), ("user", C.c_void_p)]
+    _fields_ = [
+        ("size", C.c_size_t),
+        ("rank", C.c_int),
+        ("world", C.c_int),
+        ("all_gather", ALL_GATHER),
+        ("user", C.c_void_p),
+    ]
 
 
 class GroupConfig(C.Structure):
@@ -78,7 +87,9 @@ class GroupConfig(C.Structure):
         ("strict", C.c_int),
         ("programmatic_launch", C.c_int),
         ("watchdog_ms", C.c_uint32),
-        ("exchange", Exchange),
+        ("setup_timeout_ms", C.c_uint32),
+        ("kernels", C.c_char_p),
+        ("exchange", C.POINTER(Exchange)),
         ("log", LOG),
         ("log_user", C.c_void_p),
     ]
@@ -110,6 +121,7 @@ class Call(C.Structure):
         ("epilogue", C.c_char_p),
         ("operands", C.POINTER(Operand)),
         ("operand_count", C.c_uint32),
+        ("operand_size", C.c_size_t),
     ]
 
 
@@ -167,7 +179,7 @@ class JitOptions(C.Structure):
         ("templates", C.c_char_p),
         ("progress", PROGRESS),
         ("progress_user", C.c_void_p),
-        ("exchange", Exchange),
+        ("exchange", C.POINTER(Exchange)),
         ("comm", C.c_void_p),
         ("log", LOG),
         ("log_user", C.c_void_p),
@@ -212,7 +224,7 @@ for _library, _name, _result, _arguments in (
     (blocking, "lampar_pack_open", C.c_int, (C.c_char_p, _out)),
     (blocking, "lampar_pack_open_memory", C.c_int, (C.c_void_p, _size, C.c_char_p, _out)),
     (blocking, "lampar_local_exchange_create", C.c_int, (C.c_int, C.c_uint32, _out)),
-    (blocking, "lampar_local_exchange_rank", Exchange, (_handle, C.c_int)),
+    (blocking, "lampar_local_exchange_rank", C.POINTER(Exchange), (_handle, C.c_int)),
     (blocking, "lampar_local_exchange_destroy", None, (_handle,)),
     (jit, "lampar_jit_build", C.c_int, (C.c_char_p, C.c_char_p, C.POINTER(JitOptions), _out)),
     (jit, "lampar_jit_build_text", C.c_int,

@@ -14,6 +14,8 @@ class Status(IntEnum):
     NO_KERNEL = 7
     CAPTURE = 8
     TIMEOUT = 9
+    CANCELLED = 10
+    MISMATCH = 11
 
 
 class Dtype(IntEnum):

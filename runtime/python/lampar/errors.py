@@ -72,6 +72,18 @@ class RankTimeout(Error, TimeoutError):
     fault: Fault | None = None
 
 
+class Cancelled(Error):
+    """A progress function stopped a build."""
+
+    status = Status.CANCELLED
+
+
+class Mismatch(Error):
+    """A result differs from the reference computed on the host."""
+
+    status = Status.MISMATCH
+
+
 CLASSES: dict[Status, type[Error]] = {
     cls.status: cls
     for cls in (
@@ -84,5 +96,7 @@ CLASSES: dict[Status, type[Error]] = {
         NoKernelError,
         CaptureError,
         RankTimeout,
+        Cancelled,
+        Mismatch,
     )
 }

@@ -62,7 +62,7 @@ class LocalRank:
 
     def all_gather(self, mine: bytes) -> bytes:
         all_ranks = C.create_string_buffer(len(mine) * self.world)
-        if self._native.all_gather(self._native.user, mine, all_ranks, len(mine)) != 0:
+        if self._native.contents.all_gather(self._native.contents.user, mine, all_ranks, len(mine)) != 0:
             raise TimeoutError(f"rank {self.rank}: another rank did not arrive at the exchange")
         return all_ranks.raw
 
@@ -94,7 +94,9 @@ class Bound:
             self.native = exchange._native
             return
         self._callback = _native.ALL_GATHER(self._all_gather)
-        self.native = _native.Exchange(exchange.rank, exchange.world, self._callback, None)
+        self.native = C.pointer(
+            _native.Exchange(C.sizeof(_native.Exchange), exchange.rank, exchange.world, self._callback, None)
+        )
 
     def _all_gather(self, _user: int, mine: int, all_ranks: int, size: int) -> int:
         # An exception must not pass through C: it is raised again once the call has returned.

@@ -84,7 +84,10 @@ class Group:
     exchange        how the ranks meet; None: over `nccl`
     nccl            ncclComm_t as an int, for calls that no kernel takes; None: such a call raises
                     NoKernelError
-    watchdog        bound of a wait for other ranks in seconds; None: the pack's
+    watchdog        timeout of a kernel's wait for other ranks in seconds; None: the pack's
+    setup_timeout   timeout of each wait over `nccl` during creation and destroy in seconds; None: two
+                    minutes
+    kernels         a glob: only kernels whose name matches are used; None: LAMPAR_KERNEL, else all
     log             called as log(level, line); None: standard error, as LAMPAR_DEBUG says
 
     The other arguments are the fields of lampar_group_config. Raises ArgumentError, SystemFailure,
@@ -106,6 +109,8 @@ class Group:
         strict: bool = False,
         programmatic_launch: bool = False,
         watchdog: float | None = None,
+        setup_timeout: float | None = None,
+        kernels: str | None = None,
         log: Callable[[LogLevel, str], None] | None = None,
     ) -> None:
         self._handle = C.c_void_p()
@@ -117,7 +122,8 @@ class Group:
             contains_expert_parallelism=contains_expert_parallelism, max_rows=max_rows,
             workspace_limit=workspace_limit, lanes=lanes, strict=strict,
             programmatic_launch=programmatic_launch,
-            watchdog_ms=0 if watchdog is None else max(1, round(watchdog * 1000)), log=self._log,
+            watchdog_ms=_milliseconds(watchdog), setup_timeout_ms=_milliseconds(setup_timeout),
+            kernels=None if kernels is None else kernels.encode(), log=self._log,
         )
         if self._bound is not None:
             config.exchange = self._bound.native
@@ -219,6 +225,7 @@ class Group:
                 )
             )
             call.operand_count = len(operands)
+            call.operand_size = C.sizeof(_native.Operand)
         _native.check_group(
             self.handle, _native.hot.lampar_all_reduce(self.handle, C.byref(call), stream_handle(stream))
         )
@@ -255,6 +262,11 @@ class Group:
                 "a lampar.Group was not destroyed: call destroy() on every rank", ResourceWarning, stacklevel=2
             )
             _undestroyed.append((self._bound, self._log, self._packs))
+
+
+def _milliseconds(seconds: float | None) -> int:
+    """0 stands for the default."""
+    return 0 if seconds is None else max(1, round(seconds * 1000))
 
 
 # What the C library still refers to, of groups that were never destroyed.

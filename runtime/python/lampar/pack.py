@@ -43,10 +43,12 @@ class Kernel:
     threads: int
     cluster: int
     vectors_per_warp: int
+    trigger: str
+    watchdog_ms: int
+    alignment: int  # bytes that pointers and row strides are multiples of; 0: any
     registers: int
     shared_bytes: int
     spill_bytes: int
-    watchdog_ms: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class BuildStats:
 def _kernel(info: _native.KernelInfo) -> Kernel:
     operands = tuple(
         OperandInfo(o.name.decode(), Dtype(o.dtype), Granularity(o.granularity), bool(o.output), o.group)
-        for o in info.operands[: info.operand_count]
+        for o in (pointer.contents for pointer in info.operands[: info.operand_count])
     )
     return Kernel(
         name=info.name.decode(), arch=info.arch.decode(), algorithm=info.algorithm.decode(),
@@ -71,8 +73,8 @@ def _kernel(info: _native.KernelInfo) -> Kernel:
         rounding=Rounding(info.rounding), operands=operands, hidden=info.hidden,
         max_rows=info.max_rows, max_bytes=info.max_bytes, persistent=bool(info.persistent),
         threads=info.threads, cluster=info.cluster, vectors_per_warp=info.vectors_per_warp,
+        trigger=info.trigger.decode(), watchdog_ms=info.watchdog_ms, alignment=info.alignment,
         registers=info.registers, shared_bytes=info.shared_bytes, spill_bytes=info.spill_bytes,
-        watchdog_ms=info.watchdog_ms,
     )
 
 
@@ -187,7 +189,7 @@ class Pack:
         """In the order of the pack."""
         kernels = []
         for index in range(_native.hot.lampar_pack_count(self.handle)):
-            info = _native.KernelInfo()
+            info = _native.KernelInfo(C.sizeof(_native.KernelInfo))
             _native.check(_native.hot.lampar_pack_info(self.handle, index, C.byref(info)))
             kernels.append(_kernel(info))
         return tuple(kernels)
