@@ -145,15 +145,15 @@ static lampar_status print_source(const arguments *given) {
 static lampar_status show(const arguments *given, const lampar_pack *pack) {
   lampar_kernel_info *infos;
   size_t first, count = lampar_pack_count(pack);
-  lampar_status status = read_infos(pack, &infos);
-  if (status == LAMPAR_OK) status = choose(given, infos, &first, &count);
-  if (status == LAMPAR_OK) {
-    if (given->source) status = print_source(given);
-    else if (given->sass)
-      status = lampar_disassembly_print(infos[first].code, infos[first].code_size);
-    else if (given->json) status = print_json(pack, first, count);
-    else print_table(infos + first, count);
-  }
+  lampar_status status;
+  LAMPAR_TRY_OUT(read_infos(pack, &infos));
+  LAMPAR_TRY_OUT(choose(given, infos, &first, &count));
+  if (given->source) status = print_source(given);
+  else if (given->sass)
+    status = lampar_disassembly_print(infos[first].code, infos[first].code_size);
+  else if (given->json) status = print_json(pack, first, count);
+  else print_table(infos + first, count);
+out:
   free(infos);
   return status;
 }

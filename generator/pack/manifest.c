@@ -92,8 +92,7 @@ lampar_status lampar_manifest_make(const lampar_plan *plan, const uint8_t *bytes
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "the compiler's file is not JSON; build it again");
     goto out;
   }
-  status = lampar_pack_open_memory(bytes, size, pack_file, &pack);
-  if (status != LAMPAR_OK) goto out;
+  LAMPAR_TRY_OUT(lampar_pack_open_memory(bytes, size, pack_file, &pack));
   root = cJSON_CreateObject();
   bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", SCHEMA) &&
               cJSON_AddStringToObject(root, "lampar_version", lampar_version()) &&

@@ -59,7 +59,7 @@ static bool has_valid_epilogue(const lampar_variant *v) {
   if (v->epilogue[0] == '\0')
     return v->operand_count == 0 && v->rounding == LAMPAR_ROUNDING_UNFUSED && v->cluster == 1 &&
            v->vectors_per_warp == 1;
-  /* In two-shot the sums travel, rounded: what fp32 rounding promises not to do. */
+  /* Two-shot sends rounded sums, which fp32 rounding rules out. */
   if (v->algorithm == LAMPAR_TWOSHOT && v->rounding == LAMPAR_ROUNDING_FP32) return false;
   const bool has_clusters = v->arch >= 90 || v->arch == LAMPAR_ARCH_EMU;
   const uint64_t row = lampar_variant_row_mailboxes(v);
