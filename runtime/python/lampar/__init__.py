@@ -11,10 +11,12 @@ from . import _native
 from .enums import Dtype, Granularity, LogLevel, Op, Path, Role, Rounding, Status
 from .errors import (
     ArgumentError,
+    Cancelled,
     CaptureError,
     DriverError,
     Error,
     Fault,
+    Mismatch,
     NcclError,
     NoKernelError,
     PackError,
