@@ -112,9 +112,9 @@ static void print_table(const lampar_kernel_info *infos, size_t count) {
 
 static lampar_status print_json(const lampar_pack *pack, size_t first, size_t count) {
   cJSON *const root = cJSON_CreateObject();
-  const bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", 1) &&
-                    cJSON_AddStringToObject(root, "name", lampar_pack_name(pack)) &&
-                    cJSON_AddStringToObject(root, "digest", lampar_pack_digest(pack)) &&
+  const bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", 1) != NULL &&
+                    cJSON_AddStringToObject(root, "name", lampar_pack_name(pack)) != NULL &&
+                    cJSON_AddStringToObject(root, "digest", lampar_pack_digest(pack)) != NULL &&
                     lampar_manifest_kernels(root, pack, first, count);
   char *text;
   LAMPAR_TRY(lampar_json_text(root, good, &text));

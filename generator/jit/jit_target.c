@@ -57,8 +57,8 @@ static lampar_status keep_world(lampar_spec *spec, uint32_t world) {
     return LAMPAR_OK;
   }
   return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                     "spec %s: has no kernels for %u ranks; add that to its world field",
-                     spec->name, world);
+                     "spec %s: no kernels for %u ranks; add %u to its world field", spec->name,
+                     world, world);
 }
 
 lampar_status lampar_jit_target_choose(lampar_spec *spec, const char *arch, int world) {
@@ -66,7 +66,7 @@ lampar_status lampar_jit_target_choose(lampar_spec *spec, const char *arch, int 
   if (arch == NULL) return keep_arch_of_device(spec);
   uint32_t number;
   if (!lampar_arch_parse(arch, &number))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "arch '%s': there is none such; it reads like sm_90",
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "arch '%s' is unknown; an arch is written like sm_90",
                        arch);
   return keep_arch(spec, number);
 }

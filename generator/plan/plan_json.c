@@ -26,23 +26,25 @@ static bool add_workspace(cJSON *list, const lampar_plan *plan, uint32_t world) 
   if (mailboxes == 0) return true;
   cJSON *entry = cJSON_CreateObject();
   if (entry == NULL || !cJSON_AddItemToArray(list, entry)) return false;
-  return cJSON_AddNumberToObject(entry, "world", world) &&
-         cJSON_AddNumberToObject(entry, "mailboxes", (double)mailboxes) &&
-         cJSON_AddNumberToObject(entry, "bytes", (double)lampar_workspace_bytes(mailboxes, world));
+  return cJSON_AddNumberToObject(entry, "world", world) != NULL &&
+         cJSON_AddNumberToObject(entry, "mailboxes", (double)mailboxes) != NULL &&
+         cJSON_AddNumberToObject(entry, "bytes",
+                                 (double)lampar_workspace_bytes(mailboxes, world)) != NULL;
 }
 
 static bool add_skip(cJSON *list, const lampar_skip *skip) {
   cJSON *entry = cJSON_CreateObject();
   if (entry == NULL || !cJSON_AddItemToArray(list, entry)) return false;
-  return cJSON_AddStringToObject(entry, "what", skip->what) &&
-         cJSON_AddStringToObject(entry, "why", skip->why);
+  return cJSON_AddStringToObject(entry, "what", skip->what) != NULL &&
+         cJSON_AddStringToObject(entry, "why", skip->why) != NULL;
 }
 
 static bool fill(cJSON *root, const lampar_plan *plan) {
-  bool good = cJSON_AddNumberToObject(root, "schema_version", LAMPAR_PLAN_SCHEMA) &&
-              cJSON_AddStringToObject(root, "name", plan->name) &&
-              cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) &&
-              (plan->stages == NULL || cJSON_AddStringToObject(root, "stages", plan->stages));
+  bool good =
+      cJSON_AddNumberToObject(root, "schema_version", LAMPAR_PLAN_SCHEMA) != NULL &&
+      cJSON_AddStringToObject(root, "name", plan->name) != NULL &&
+      cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) != NULL &&
+      (plan->stages == NULL || cJSON_AddStringToObject(root, "stages", plan->stages) != NULL);
   cJSON *list = good ? cJSON_AddArrayToObject(root, "kernels") : NULL;
   good = list != NULL;
   for (size_t i = 0; good && i < plan->variant_count; ++i)

@@ -163,7 +163,7 @@ static int whole_path(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
     size_t length;
     const char *name = lua_tolstring(L, -2, &length);
-    for (const char *dots = strstr(message, "..."); dots; dots = strstr(dots + 1, "...")) {
+    for (const char *dots = strstr(message, "..."); dots != NULL; dots = strstr(dots + 1, "...")) {
       const char *tail = dots + 3;
       const size_t tail_length = strcspn(tail, ":");
       if (tail[tail_length] != ':' || tail_length == 0 || tail_length > length) continue;

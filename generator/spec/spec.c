@@ -42,9 +42,9 @@ static void add_name(lua_State *L, const char *field, const char *name) {
 static void set_names(lua_State *L) {
   for (size_t i = 0; lampar_archs[i] != 0; ++i)
     add_name(L, "archs", lampar_arch_name(lampar_archs[i]));
-  for (uint32_t dtype = 0; lampar_dtype_name(dtype); ++dtype)
+  for (uint32_t dtype = 0; lampar_dtype_name(dtype) != NULL; ++dtype)
     if (lampar_dtype_has_kernels(dtype)) add_name(L, "dtypes", lampar_dtype_name(dtype));
-  for (uint32_t rounding = 0; lampar_rounding_name(rounding); ++rounding)
+  for (uint32_t rounding = 0; lampar_rounding_name(rounding) != NULL; ++rounding)
     add_name(L, "roundings", lampar_rounding_name(rounding));
 }
 

@@ -100,7 +100,7 @@ static void push_given(lua_State *L, const lampar_variant *variant) {
 }
 
 /* Makes `stages`, `schedule` and `operands` known. What the stage files declare has to be what the
- * plan was made with: callers are told of the plan's operands. */
+ * plan was made with: callers know the plan's operands. */
 static void set_stages(lua_State *L, rendering *r) {
   const lampar_stages_result result =
       lampar_stages_push(L, &r->run, &r->own, r->variant, r->variant->epilogue, NULL);

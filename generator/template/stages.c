@@ -73,13 +73,13 @@ static int run_file(lua_State *L) {
 static void push_known(lua_State *L) {
   lua_createtable(L, 0, 4);
   lua_newtable(L);
-  for (uint32_t dtype = 0; lampar_dtype_name(dtype); ++dtype) {
+  for (uint32_t dtype = 0; lampar_dtype_name(dtype) != NULL; ++dtype) {
     lua_pushstring(L, lampar_dtype_name(dtype));
     lua_rawseti(L, -2, (lua_Integer)dtype + 1);
   }
   lua_setfield(L, -2, "dtypes");
   lua_newtable(L);
-  for (uint32_t granularity = 0; lampar_granularity_name(granularity); ++granularity) {
+  for (uint32_t granularity = 0; lampar_granularity_name(granularity) != NULL; ++granularity) {
     lua_pushstring(L, lampar_granularity_name(granularity));
     lua_rawseti(L, -2, (lua_Integer)granularity + 1);
   }

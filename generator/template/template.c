@@ -163,7 +163,7 @@ static void write_quoted(FILE *out, span text) {
 
 /* The `}` that belongs to a `${` whose expression starts at `at`. */
 static const char *find_brace(const char *at, const char *end) {
-  for (int depth = 0; at && at < end;) {
+  for (int depth = 0; at != NULL && at < end;) {
     if (begins_string(at, end)) {
       at = skip_string(at, end);
       continue;

@@ -57,7 +57,7 @@ static lampar_status add_name(const char *file, lampar_files *names) {
 
 static lampar_status add_embedded_names(const char *under, lampar_files *names) {
   const size_t length = under != NULL ? strlen(under) : 0;
-  for (const lampar_embedded_text *text = lampar_embedded_templates; text->name; ++text) {
+  for (const lampar_embedded_text *text = lampar_embedded_templates; text->name != NULL; ++text) {
     const char *file = text->name;
     if (under != NULL && (strncmp(file, under, length) != 0 || file[length] != '/')) continue;
     if (under != NULL) file += length + 1;
@@ -73,7 +73,7 @@ lampar_status lampar_template_names(const char *folder, const char *under, lampa
   DIR *open = opendir(path);
   if (open == NULL) return LAMPAR_OK;
   lampar_status status = LAMPAR_OK;
-  for (const struct dirent *entry; status == LAMPAR_OK && (entry = readdir(open));)
+  for (const struct dirent *entry; status == LAMPAR_OK && (entry = readdir(open)) != NULL;)
     status = add_name(entry->d_name, names);
   closedir(open);
   return status;

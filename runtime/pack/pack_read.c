@@ -23,7 +23,7 @@ static bool is_terminated(const char *text, size_t size) {
 
 static lampar_status check_header(const uint8_t *data, size_t size, const char *name) {
   const lampar_pack_header *header = (const lampar_pack_header *)data;
-  /* Magic and format come first in every format, to tell a newer pack from a damaged one. */
+  /* Magic and format come first in every format, to distinguish a newer pack from a damaged one. */
   if (size < sizeof header->magic + sizeof header->format ||
       memcmp(header->magic, LAMPAR_PACK_MAGIC, sizeof header->magic) != 0)
     return lampar_fail(LAMPAR_ERROR_PACK, "%s is not a lampar pack", name);

@@ -65,7 +65,7 @@ static const emu_lane *speaker_of(const emu_warp *warp) {
   for (unsigned i = 0; i < warp->lane_count; ++i) {
     const emu_lane *lane = &warp->lanes[i];
     if (lane->state == LANE_ENDED) continue;
-    if (!speaker || depth_of(lane->state) < depth_of(speaker->state)) speaker = lane;
+    if (speaker == NULL || depth_of(lane->state) < depth_of(speaker->state)) speaker = lane;
   }
   return speaker;
 }
@@ -96,11 +96,11 @@ static void report_lane(const emu_lane *lane) {
 }
 
 static void report_warps(unsigned depth, unsigned *lines, unsigned *left_out) {
-  for (const emu_grid *grid = grids_first(); grid; grid = grid->next)
-    for (const emu_block *block = grid->blocks; block; block = block->next)
+  for (const emu_grid *grid = grids_first(); grid != NULL; grid = grid->next)
+    for (const emu_block *block = grid->blocks; block != NULL; block = block->next)
       for (unsigned w = 0; w < block->warp_count; ++w) {
         const emu_lane *speaker = speaker_of(&block->warps[w]);
-        if (!speaker || depth_of(speaker->state) != depth) continue;
+        if (speaker == NULL || depth_of(speaker->state) != depth) continue;
         if (*lines < LINES_MAX) {
           report_lane(speaker);
           ++*lines;
@@ -117,7 +117,7 @@ void report_deadlock(bool is_final) {
   unsigned lines = 0, left_out = 0;
   for (unsigned depth = 0; depth < DEPTHS; ++depth) report_warps(depth, &lines, &left_out);
   if (left_out > 0) fprintf(stderr, "lampar-emu:   and %u warps more\n", left_out);
-  for (const emu_work *work = scheduler_collectives(); work; work = work->next) {
+  for (const emu_work *work = scheduler_collectives(); work != NULL; work = work->next) {
     char text[256];
     collective_describe(work, text, sizeof text);
     fprintf(stderr, "lampar-emu:   device %d, %s\n", work->task.device, text);
