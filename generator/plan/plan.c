@@ -184,21 +184,16 @@ static void fill_shape(lua_State *L, lampar_variant *variant) {
   variant->max_bytes = (uint64_t)field(L, "bytes");
 }
 
-static uint64_t vectors_of(const lampar_variant *variant) {
-  const uint64_t mailboxes = lampar_variant_max_mailboxes(variant);
-  return variant->algorithm == LAMPAR_TWOSHOT ? mailboxes / 2 : mailboxes;
-}
-
 static lampar_status add_variant(lampar_plan *plan, const lampar_variant *variant) {
-  const uint64_t vectors = vectors_of(variant);
-  if (vectors <= LAMPAR_VECTORS_MAX) {
+  const uint64_t mailboxes = lampar_variant_max_mailboxes(variant);
+  if (mailboxes <= LAMPAR_VECTORS_MAX) {
     plan->variants[plan->variant_count++] = *variant;
     return LAMPAR_OK;
   }
   char name[LAMPAR_NAME_BYTES];
   lampar_variant_name(variant, name);
   return skip(plan, name, "takes %llu mailboxes, a kernel counts to %llu; ask for fewer %s",
-              (unsigned long long)vectors, (unsigned long long)LAMPAR_VECTORS_MAX,
+              (unsigned long long)mailboxes, (unsigned long long)LAMPAR_VECTORS_MAX,
               variant->hidden > 0 ? "rows" : "bytes");
 }
 

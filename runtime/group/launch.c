@@ -57,8 +57,7 @@ static lampar_status check_alignment(const lampar_variant *variant, const lampar
 /* The warp-wide vectors of the message, which are divided among the warps of the grid. */
 static uint32_t message_mailboxes(const lampar_variant *variant, const lampar_call *call) {
   if (variant->hidden > 0) return (uint32_t)(call->rows * lampar_variant_row_mailboxes(variant));
-  const uint64_t all = lampar_variant_mailboxes(variant, call->rows, call->hidden);
-  return (uint32_t)(variant->algorithm == LAMPAR_TWOSHOT ? all / 2 : all);
+  return (uint32_t)lampar_variant_mailboxes(variant, call->rows, call->hidden);
 }
 
 lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const lampar_call *call,

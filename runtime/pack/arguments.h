@@ -30,7 +30,7 @@ typedef struct lampar_arguments {
   uint32_t is_vectorized; /* 1: every vector of input, output and operands is aligned and whole */
   uint32_t kernel;        /* index, for the fault record */
   uint64_t watchdog_ns;
-  uint32_t *epoch;   /* one per mailbox, in this rank's memory; two per mailbox in two-shot */
+  uint32_t *epoch;   /* one per mailbox, in this rank's memory */
   uint32_t *faulted; /* in this rank's memory: not 0 after a wait has timed out */
   lampar_fault_record *fault;
   void *own; /* this rank's mailboxes */

@@ -86,7 +86,7 @@ void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BY
 uint64_t lampar_variant_row_mailboxes(const lampar_variant *variant);
 
 /* Mailboxes that a call of rows x hidden elements uses in this variant: one for each warp-wide
- * vector, two in two-shot (to the owner and back), none for world 1. */
+ * vector, none for world 1. */
 uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, uint64_t hidden);
 
 /* Mailboxes of the largest call that it takes. */
