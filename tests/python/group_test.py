@@ -70,17 +70,22 @@ class Sum(unittest.TestCase):
 
         self.assertEqual(ranks.run(2, body), [lampar.Path.KERNEL] * 2)
 
-    def test_fused_in_place(self):
+    def fused_in_place(self, world, kernels, name):
         def body(rank, device, exchange):
-            with lampar.Group([pack], exchange=exchange) as group:
+            with lampar.Group([pack], exchange=exchange, kernels=kernels) as group:
+                if world > 1:
+                    answer = group.query(ROWS, HIDDEN, lampar.Dtype.BF16, epilogue=FUSED)
+                    self.assertRegex(answer.kernel or answer.message, name)
                 results = []
-                for in_place in (False, True):
+                for norm_in, residual_in in ((None, None), ("x", "residual"), (None, "x")):
                     x, residual, weight = (device.buffer(2 * ROWS * HIDDEN) for _ in range(3))
                     ranks.store(x, values(rank, ROWS * HIDDEN))
                     ranks.store(residual, values(7, ROWS * HIDDEN))
                     ranks.store(weight, values(8, HIDDEN))
-                    norm = x if in_place else device.buffer(2 * ROWS * HIDDEN)
-                    residual_out = residual if in_place else device.buffer(2 * ROWS * HIDDEN)
+                    norm = x if norm_in else device.buffer(2 * ROWS * HIDDEN)
+                    residual_out = {"x": x, "residual": residual}.get(residual_in) or device.buffer(
+                        2 * ROWS * HIDDEN
+                    )
                     group.all_reduce(
                         x, norm, rows=ROWS, hidden=HIDDEN, dtype=lampar.Dtype.BF16, stream=device.stream,
                         epilogue=FUSED,
@@ -95,10 +100,31 @@ class Sum(unittest.TestCase):
                     results.append((ranks.load(norm, ROWS * HIDDEN), ranks.load(residual_out, ROWS * HIDDEN)))
                 return results
 
-        results = ranks.run(2, body)
-        self.assertEqual(results[0], results[1])
-        for separate, in_place in results:
-            self.assertEqual(separate, in_place)
+        results = ranks.run(world, body)
+        for separate, *in_place in results:
+            self.assertEqual(separate, results[0][0])
+            for result in in_place:
+                self.assertEqual(separate, result)
+
+    def test_outputs_in_place_of_inputs(self):
+        self.fused_in_place(2, "*_r*", "oneshot.*_r")
+        self.fused_in_place(2, "*_oneshot_*_emu", "oneshot.*_emu$")
+        self.fused_in_place(4, "*_twoshot_*_r*", "twoshot.*_r")
+        self.fused_in_place(4, "*_twoshot_*_emu", "twoshot.*_emu$")
+        self.fused_in_place(1, None, None)  # the kernel that follows NCCL
+
+    def test_memory_that_overlaps_in_part(self):
+        def body(rank, device, exchange):
+            with lampar.Group([pack], exchange=exchange) as group:
+                x = device.buffer(4 * HIDDEN)
+                with self.assertRaisesRegex(
+                    lampar.ArgumentError, "call.output overlaps call.input: give both the same address"
+                ):
+                    group.all_reduce(
+                        x, x.data_ptr() + 16, rows=1, hidden=HIDDEN, dtype=lampar.Dtype.BF16, stream=device.stream
+                    )
+
+        ranks.run(2, body)
 
 
 class Refusals(unittest.TestCase):
