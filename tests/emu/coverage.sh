@@ -48,7 +48,7 @@ find "$build/runtime/CMakeFiles/lampar_base.dir" "$build/runtime/CMakeFiles/lamp
     file = ""
   }
   END {
-    if (all == 0) { print "FAILED: gcov says nothing"; exit 1 }
-    printf "%-20s %5d of %5d  %5.1f %%, at least %d are asked for\n", "all", all_run, all, 100 * all_run / all, least
+    if (all == 0) { print "FAILED: gcov printed no counts"; exit 1 }
+    printf "%-20s %5d of %5d  %5.1f %%, at least %d %% required\n", "all", all_run, all, 100 * all_run / all, least
     exit 100 * all_run < least * all
   }'
