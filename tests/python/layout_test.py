@@ -131,7 +131,7 @@ class Import(unittest.TestCase):
     def test_a_prefix_without_lampar(self):
         environment = dict(os.environ, LAMPAR_PREFIX="/absent")
         failed = subprocess.run(["python3", "-c", "import lampar"], env=environment, capture_output=True, text=True)
-        self.assertIn("liblampar.so is not in /absent/lib: LAMPAR_PREFIX names a folder without lampar", failed.stderr)
+        self.assertIn("liblampar.so is not below /absent/lib: LAMPAR_PREFIX names a folder without lampar", failed.stderr)
 
 
 if __name__ == "__main__":

@@ -6,28 +6,22 @@ import importlib.util
 import os
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = Path(__file__).resolve().parents[4]  # PREFIX/share/lampar/python/lampar
 
 
 def library(stem: str) -> str:
-    """File of liblampar, liblampar-jit or liblampar-emu: of LAMPAR_PREFIX, else of this wheel."""
+    """File of liblampar, liblampar-jit or liblampar-emu below LAMPAR_PREFIX, else below the prefix that
+    this package is installed in."""
     prefix = os.environ.get("LAMPAR_PREFIX")
-    roots = [Path(prefix)] if prefix else [_PACKAGE]
-    for root in roots:
-        for folder in ("lib", "lib64"):
-            found = sorted((root / folder).glob(f"{stem}.so*"))
-            if found:
-                return str(found[0])
+    root = Path(prefix) if prefix else _INSTALLED
+    for pattern in (f"lib/{stem}.so*", f"lib/*/{stem}.so*", f"lib64/{stem}.so*"):
+        found = sorted(root.glob(pattern))
+        if found:
+            return str(found[0])
     raise ImportError(
-        f"{stem}.so is not in {roots[0]}/lib: "
-        + ("LAMPAR_PREFIX names a folder without lampar" if prefix else "reinstall the package lampar")
+        f"{stem}.so is not below {root}/lib: "
+        + ("LAMPAR_PREFIX names a folder without lampar" if prefix else "set LAMPAR_PREFIX to lampar's prefix")
     )
-
-
-def tool() -> str:
-    """The lampar program of this wheel."""
-    prefix = os.environ.get("LAMPAR_PREFIX")
-    return str((Path(prefix) if prefix else _PACKAGE) / "bin" / "lampar")
 
 
 def _wheel_library(packages: tuple[str, ...], pattern: str) -> str | None:
