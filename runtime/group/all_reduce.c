@@ -63,6 +63,7 @@ static lampar_selection choose(const lampar_group *group, const lampar_call *cal
 static void describe(const lampar_group *group, const lampar_call *call, lampar_reason reason,
                      char *message, size_t size) {
   const unsigned long long rows = call->rows, length = call->hidden;
+  size_t used;
   switch (reason) {
   case LAMPAR_REASON_DTYPE:
   case LAMPAR_REASON_EPILOGUE:
@@ -76,8 +77,9 @@ static void describe(const lampar_group *group, const lampar_call *call, lampar_
              (unsigned long long)group->workspace.mailboxes);
     break;
   default:
-    snprintf(message, size, "%s%s%s", lampar_reason_string(reason),
-             group->verdict.reason != LAMPAR_REASON_NONE ? ": " : "", group->verdict.message);
+    used = (size_t)snprintf(message, size, "%s%s", lampar_reason_string(reason),
+                            group->verdict.reason != LAMPAR_REASON_NONE ? ": " : "");
+    snprintf(message + used, size - used, "%.*s", (int)(size - used) - 1, group->verdict.message);
   }
 }
 
