@@ -69,7 +69,7 @@ run_mutation() {
   fi
 }
 
-# mutate NAME...: the same beside another one. One that fails leaves its name in $out/failed.
+# mutate NAME...: run_mutation, two at a time. A mutation that fails leaves its name in $out/failed.
 jobs=0
 mutate() {
   case " $wanted " in "  " | *" $1 "*) ;; *) return ;; esac
