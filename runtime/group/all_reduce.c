@@ -9,6 +9,7 @@
 #include "pack/dtype.h"
 #include "pack/enum_names.h"
 #include "pack/operands.h"
+#include "pack/overlap.h"
 
 static lampar_status check_shape(const lampar_call *call) {
   uint64_t elements, bytes;
@@ -91,7 +92,8 @@ static lampar_status fill_arguments(const lampar_call *call, const lampar_varian
                                     lampar_arguments *arguments) {
   if (call->output == NULL && !lampar_operands_hold_result(variant))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
-  return lampar_arguments_fill_from_call(arguments, call, variant);
+  LAMPAR_TRY(lampar_arguments_fill_from_call(arguments, call, variant));
+  return lampar_overlap_check(call, variant);
 }
 
 static lampar_status run_kernel(lampar_group *group, const lampar_call *call, size_t index,
@@ -184,6 +186,7 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
     LAMPAR_TRY(run_nccl_and_epilogue(group, call, stream));
   } else {
     if (call->output == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
+    LAMPAR_TRY(lampar_overlap_check(call, NULL));
     LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));
   }
   const uint64_t bytes = call->rows * call->hidden * lampar_dtype_bytes(call->dtype);
