@@ -36,23 +36,19 @@ build_mutated() {
   return 1
 }
 
-# mutate NAME REPORT MODE [FILE SED]...: the report is a pattern of grep -E; `none` has to pass. The modes plain
+# run_mutation NAME REPORT MODE [FILE SED]...: the report is a pattern of grep -E; `none` has to pass. The modes plain
 # and programmatic are launches of plain kernels; twoshot mixes calls of one-shot and of two-shot; fused is layers of a
 # fused kernel; long_rows and many_rows verify the kernels of these specs.
-mutate() {
+run_mutation() {
   name=$1 report=$2 mode=$3
   shift 3
-  case " $wanted " in "  " | *" $name "*) ;; *) return ;; esac
-  scratch=$out/$name
+  scratch=$out/$name-$mode
   case $mode in
   plain | programmatic) spec=small ;;
   fused | twoshot) spec=small_$mode ;;
   *) spec=$mode ;;
   esac
-  if ! build_mutated $spec "$@"; then
-    failures=$((failures + 1))
-    return
-  fi
+  build_mutated $spec "$@" || return 1
   kernels=$scratch/$spec/$spec.pack
   case $mode in
   twoshot) set -- emu_protocol_test "$kernels" 4 f32 328 24 $schedules plain ;;
@@ -69,9 +65,23 @@ mutate() {
   else
     echo "$name: FAILED: status $status, expected a report like '$report'"
     tail -n 20 "$scratch/report.txt"
-    failures=$((failures + 1))
+    return 1
   fi
 }
+
+# mutate NAME...: run_mutation, two at a time. A mutation that fails leaves its name in $out/failed.
+jobs=0
+mutate() {
+  case " $wanted " in "  " | *" $1 "*) ;; *) return ;; esac
+  {
+    lines=$(run_mutation "$@") || echo "$1" >>"$out/failed"
+    echo "$lines"
+  } &
+  jobs=$((jobs + 1))
+  [ $((jobs % 2)) -eq 1 ] || wait
+}
+mkdir -p "$out"
+rm -f "$out/failed"
 
 kernel=oneshot.cu.in
 missing='timed out waiting for rank|nothing came from the ranks'
@@ -146,6 +156,9 @@ mutate rows-by-blocks "$wrong_value|$missing" long_rows parts/fused_kernel.cuh.i
   's/row \+= gridDim.x \/ kCluster;/row += gridDim.x;/'
 mutate one-tile-of-scales "$wrong_value" many_rows epilogues/nvfp4.cu.in \
   's/at.row \/ 128 \* /at.row \/ 256 * /'
+
+wait
+[ ! -e "$out/failed" ] || failures=1
 
 # The runtime gives every group of a device the first one's workspace.
 name=shared-workspace
