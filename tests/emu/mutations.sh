@@ -122,7 +122,7 @@ mutate one-buffer-for-two-phases "$wrong" fused \
   parts/emu/reduce.cuh.in 's/partial\[reduction.phase % 2\]/partial[0]/'
 mutate phase-without-wait 'block [0-9]+ of its cluster, which has ended|its block ends while a store' fused \
   parts/row_reduction.cuh.in '/^  wait_partials\(reduction, .*\);/d'
-mutate partial-not-sent 'block [0-9]+, .*waits for the partials of (round|phase) 0: 0 arrivals and [0-9]+ bytes' fused \
+mutate partial-not-sent 'block [0-9]+, .*waits for the partials of phase 0: 0 arrivals and [0-9]+ bytes' fused \
   parts/emu/reduce.cuh.in \
   's/if \(exists \&\& reduction.lane < kCluster\)/if (reduction.first + v + 1 < kRowMailboxes \&\& reduction.lane < kCluster)/'
 # The operands are read before the dependency wait, everything else after it.
