@@ -56,7 +56,9 @@ run_mutation() {
   fused) set -- emu_layers_test "$kernels" 2 1024 $schedules ;;
   *) set -- lampar verify "$kernels" --device emu --world 2 ;;
   esac
-  "$binaries/$@" >"$scratch/report.txt" 2>&1
+  program=$binaries/$1
+  shift
+  "$program" "$@" >"$scratch/report.txt" 2>&1
   status=$?
   if [ "$name" = none ] && [ $status -eq 0 ]; then
     echo "not mutated ($mode): right"

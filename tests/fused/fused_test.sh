@@ -14,7 +14,8 @@ for geometry in narrow wide; do
   "$bin/geometries" "$geometry" "$out/$name/plan.json" "$folder/plan.json" >"$folder/kernels"
   (
     cd "$folder"
-    export lampar="$bin/lampar" stages="$(dirname "$spec")/stages"
+    stages=$(dirname "$spec")/stages
+    export lampar="$bin/lampar" stages
     xargs -P "$(nproc)" -L 1 sh -ec '
       "$lampar" render plan.json "$0" -o "src/$0.cu" --stages "$stages"
       "$lampar" compile "src/$0.cu" --arch "$1" -o "cubin/$0.cubin"' <kernels
