@@ -118,11 +118,13 @@ void lampar_ranks_destroy(lampar_ranks *ranks) {
 }
 
 lampar_status lampar_ranks_set_schedule(lampar_ranks *ranks, uint64_t seed) {
-  char text[32];
-  snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
-  if (setenv("LAMPAR_EMU_SEED", text, 1) != 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "LAMPAR_EMU_SEED cannot be set");
-  return lampar_driver_check(&ranks->driver, ranks->driver.init(0), "cuInit");
+  union {
+    void *address;
+    int (*function)(uint64_t seed);
+  } set_seed;
+  LAMPAR_TRY(lampar_library_symbol(&ranks->driver.library, "lampar_emu_set_seed",
+                                   &set_seed.address, LAMPAR_ERROR_DRIVER));
+  return lampar_driver_check(&ranks->driver, set_seed.function(seed), "lampar_emu_set_seed");
 }
 
 lampar_status lampar_ranks_set_world(lampar_ranks *ranks, int world) {
@@ -197,7 +199,7 @@ lampar_status lampar_ranks_run(lampar_ranks *ranks, lampar_rank_function functio
     if (pthread_create(&threads[started], NULL, run_job, &jobs[started]) == 0) continue;
     pthread_mutex_lock(&ranks->mutex);
     ranks->failed.status = LAMPAR_ERROR_SYSTEM;
-    snprintf(ranks->failed.message, sizeof ranks->failed.message, "no thread for rank %d",
+    snprintf(ranks->failed.message, sizeof ranks->failed.message, "a thread for rank %d cannot be started",
              ranks->rank[started].rank);
     pthread_cond_broadcast(&ranks->turned);
     pthread_mutex_unlock(&ranks->mutex);
@@ -230,7 +232,7 @@ lampar_status lampar_rank_barrier(lampar_rank *rank) {
 
   if (complete) return LAMPAR_OK;
   if (other_failed) return lampar_fail(LAMPAR_ERROR_SYSTEM, "another rank failed");
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "some rank did not come to a barrier within %d s",
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "some rank did not reach a barrier within %d s",
                      BARRIER_DEADLINE_S);
 }
 
