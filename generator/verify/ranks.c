@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 
 enum { BARRIER_DEADLINE_S = 120, EXCHANGE_DEADLINE_MS = 30000 };
 
@@ -38,6 +39,23 @@ lampar_status lampar_rank_check(const lampar_rank *rank, int result, const char 
   return lampar_driver_check(rank->driver, result, what);
 }
 
+/* The driver builds a stream's queue while it is first filled, and waits for the device to do so. A
+ * rank whose kernels spin on that device would wait for the launches behind that wait. */
+static lampar_status fill_queue(const lampar_rank *rank, struct CUstream_st *stream) {
+  enum { LAUNCHES = 2048 };
+  bool is_emulated;
+  lampar_device_pointer word;
+  LAMPAR_TRY(lampar_device_is_emulated(&is_emulated));
+  if (is_emulated) return LAMPAR_OK;
+  LAMPAR_TRY(lampar_rank_check(rank, rank->driver->memory_alloc(&word, 4), "cuMemAlloc"));
+  int result = LAMPAR_CUDA_SUCCESS;
+  for (int i = 0; i < LAUNCHES && result == LAMPAR_CUDA_SUCCESS; ++i)
+    result = rank->driver->memset_d32_async(word, 0, 1, stream);
+  if (result == LAMPAR_CUDA_SUCCESS) result = rank->driver->stream_synchronize(stream);
+  rank->driver->memory_free(word);
+  return lampar_rank_check(rank, result, "cuMemsetD32Async");
+}
+
 static lampar_status open_rank(lampar_ranks *ranks, int index, int gpu) {
   lampar_rank *rank = &ranks->rank[index];
   const lampar_driver *driver = &ranks->driver;
@@ -52,10 +70,12 @@ static lampar_status open_rank(lampar_ranks *ranks, int index, int gpu) {
   ranks->retained[index] = true;
   LAMPAR_TRY(
       lampar_rank_check(rank, driver->context_set_current(rank->context), "cuCtxSetCurrent"));
-  for (int i = 0; i < LAMPAR_RANK_STREAMS; ++i)
+  for (int i = 0; i < LAMPAR_RANK_STREAMS; ++i) {
     LAMPAR_TRY(
         lampar_rank_check(rank, driver->stream_create(&rank->stream[i], LAMPAR_STREAM_NON_BLOCKING),
                           "cuStreamCreate"));
+    LAMPAR_TRY(fill_queue(rank, rank->stream[i]));
+  }
   return LAMPAR_OK;
 }
 
