@@ -132,22 +132,6 @@ lampar_status lampar_setup_load_epilogues(lampar_group *group, lampar_pack *cons
   return vote_or_fail(group, "epilogues after NCCL", load_epilogue_only(group, packs, pack_count));
 }
 
-/* Mailboxes for the largest call of any kernel, within the config's limits. */
-static uint64_t mailboxes_needed(const lampar_group *group) {
-  uint64_t most = 0;
-  for (size_t i = 0; i < group->kernels.count; ++i) {
-    const lampar_variant *v = group->kernels.variants[i];
-    uint64_t mailboxes = lampar_variant_max_mailboxes(v);
-    if (v->hidden > 0 && group->config.max_rows > 0 && group->config.max_rows < v->max_rows)
-      mailboxes = lampar_variant_mailboxes(v, group->config.max_rows, v->hidden);
-    if (mailboxes > most) most = mailboxes;
-  }
-  const uint64_t limit = group->config.workspace_limit;
-  const uint64_t each = group->config.lanes * lampar_workspace_bytes(1, (uint32_t)group->world);
-  if (limit > 0 && most > limit / each) most = limit / each;
-  return most;
-}
-
 static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
                              lampar_self_test *test, lampar_workspace_address *address) {
   const uint32_t arch = group->facts[group->rank].arch;
@@ -162,7 +146,9 @@ static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, siz
   LAMPAR_TRY(load_kernels(group, &group->kernels,
                           lampar_facts_sharers(group->facts, group->world, group->rank)));
   LAMPAR_TRY(lampar_self_test_open(test, &group->driver, &group->kernels));
-  const uint64_t mailboxes = mailboxes_needed(group);
+  const lampar_candidates candidates = candidates_of(&group->kernels, 0);
+  const uint64_t mailboxes =
+      lampar_workspace_mailboxes(&candidates, &group->config, (uint32_t)group->world);
   if (mailboxes < lampar_variant_mailboxes(&test->kernel->packed->variant, 1, test->elements))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "config.workspace_limit of %llu bytes is too small: the packs ask for more",

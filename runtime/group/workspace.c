@@ -4,6 +4,22 @@
 
 #include "base/error.h"
 
+uint64_t lampar_workspace_mailboxes(const lampar_candidates *kernels,
+                                    const lampar_group_config *config, uint32_t world) {
+  uint64_t most = 0;
+  for (size_t i = 0; i < kernels->count; ++i) {
+    const lampar_variant *v = kernels->variants[i];
+    uint64_t mailboxes = lampar_variant_max_mailboxes(v);
+    if (v->hidden > 0 && config->max_rows > 0 && config->max_rows < v->max_rows)
+      mailboxes = lampar_variant_mailboxes(v, config->max_rows, v->hidden);
+    if (mailboxes > most) most = mailboxes;
+  }
+  const uint64_t each = config->lanes * lampar_workspace_bytes(1, world);
+  if (config->workspace_limit > 0 && most > config->workspace_limit / each)
+    most = config->workspace_limit / each;
+  return most;
+}
+
 void lampar_workspace_plan(lampar_workspace *workspace, uint64_t mailboxes, uint32_t world,
                            uint32_t lanes) {
   *workspace = (lampar_workspace){.mailboxes = mailboxes, .lanes = lanes};

@@ -66,7 +66,7 @@ sed -n '1,/^## /s/^| `\([a-z_]*\)` | .*/\1/p' "$page" | sort | diff fields - || 
 for hidden in '' 'hidden = { 64 },'; do
   echo "return spec { name = 'm', arch = { 'sm_90' }, world = { 2 }, $hidden dtype = { 'bf16' } }" > m.lua
   lampar plan --explain m.lua | sed -n '/^defaults taken/,/^$/s/^  //p' |
-    sed -e 's/^hidden: //' -e 's/^bytes = 1048576$/without `hidden` 1 MiB/' > defaults
+    sed -e 's/^[a-z]*: //' -e 's/^bytes = 1048576$/without `hidden` 1 MiB/' > defaults
   [ "$(wc -l < defaults)" -ge 5 ] || fail "no defaults in the plan of: $(cat m.lua)"
   while read -r default; do
     grep '^| `' "$page" | grep -qF -- "$default" || fail "specs.md does not say: $default"

@@ -98,6 +98,7 @@ static const row rows[] = {
     {"copy_to_device_async", "", "self-test", TO_NCCL, TO_NCCL},
     {"launch", "", "self-test", TO_NCCL, TO_NCCL},
     {"copy_to_host_async", "", "self-test", TO_NCCL, TO_NCCL},
+    {"no launch", "", "self-test", TO_NCCL, TO_NCCL},
     {"no driver", "", "start", FAILS, SILENT},
     {"primary_context_retain", "", "start", SKIPPED, SILENT},
     {"host_alloc", "", "start", SKIPPED, SILENT},
@@ -117,7 +118,15 @@ static bool is_armed_for(const char *what) {
   return injected.row != NULL && injected.is_armed && strcmp(injected.row->what, what) == 0;
 }
 
+static int launch_nothing(const lampar_launch_config *config, struct CUfunc_st *function,
+                          void **parameters, void **extra) {
+  (void)config, (void)function, (void)parameters, (void)extra;
+  return LAMPAR_CUDA_SUCCESS;
+}
+
 static void break_driver(void) {
+  if (injected.driver != NULL && is_armed_for("no launch"))
+    injected.driver->launch = launch_nothing;
   for (size_t i = 0; injected.driver != NULL && i < sizeof breakers / sizeof breakers[0]; ++i)
     if (is_armed_for(breakers[i].field)) breakers[i].run(injected.driver);
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77, WORLDS_MAX = 5, PATTERNS_MAX = 32 };
+enum { EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77, WORLDS_MAX = 6, PATTERNS_MAX = 32 };
 
-static const int worlds[WORLDS_MAX] = {2, 3, 4, 6, 8};
+static const int worlds[WORLDS_MAX] = {1, 2, 3, 4, 6, 8};
 
 typedef enum need { NEED_NOTHING, NEED_GPU_EACH } need;
 
@@ -45,7 +45,9 @@ static const struct {
     {"disabled", check_disabled, {2}, NEED_NOTHING},
     {"expert-parallelism", check_expert_parallelism, {2}, NEED_NOTHING},
     {"arguments", check_arguments, {2}, NEED_NOTHING},
+    {"one-rank-over-nccl", check_one_rank_over_nccl, {1}, NEED_NOTHING},
     {"watchdog", check_watchdog, {2, 3, 8}, NEED_NOTHING},
+    {"late-rank", check_late_rank, {2, 3, 8}, NEED_NOTHING},
     {"processes", check_processes, {2}, NEED_GPU_EACH},
     {"processes-own-order", check_processes_own_order, {2}, NEED_GPU_EACH},
 };

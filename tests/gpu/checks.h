@@ -24,10 +24,10 @@ check_function check_two_streams, check_two_streams_captured, check_lanes;
 /* setup_checks.c: creating groups */
 check_function check_second_creation, check_creation_in_capture, check_packs_differ,
     check_configs_differ, check_not_enabled, check_disabled, check_expert_parallelism,
-    check_arguments;
+    check_arguments, check_one_rank_over_nccl;
 
-/* watchdog_checks.c: a rank that never calls */
-check_function check_watchdog;
+/* watchdog_checks.c: a rank that never calls, and one that is late */
+check_function check_watchdog, check_late_rank;
 
 /* process_checks.c: a process for each rank */
 check_function check_processes, check_processes_own_order;

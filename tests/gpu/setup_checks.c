@@ -168,6 +168,34 @@ lampar_status check_disabled(fixture *fixture, int world, uint64_t *calls) {
   return status;
 }
 
+/* Over NCCL, the messages of set-up reach all ranks, also those of a rank that has no context or is
+ * capturing a stream. One rank is enough to see that NCCL takes the channel's memory and context.
+ */
+static lampar_status create_over_nccl(lampar_rank *rank, void *user) {
+  creation plan = {.fixture = user, .config = fixture_config()};
+  lampar_group *group = NULL;
+  plan.config.strict = 0;
+  LAMPAR_TRY(create(rank, &plan, &group));
+  const char *report = lampar_group_report(group);
+  if (strstr(report, "a group of one rank has nothing to exchange") == NULL)
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "report: %s", report);
+  LAMPAR_TRY(lampar_group_destroy(group));
+
+  rank->driver->context_set_current(NULL);
+  const lampar_status created = create(rank, &plan, &group);
+  rank->driver->context_set_current(rank->context);
+  LAMPAR_TRY(expect_status(created, LAMPAR_ERROR_ARGUMENT, "creating a group without a context"));
+  if (strstr(lampar_last_error(), "rank 0, step start: ") == NULL)
+    return lampar_fail(LAMPAR_ERROR_MISMATCH, "message: %s", lampar_last_error());
+  return create_in_capture(rank, &plan);
+}
+
+lampar_status check_one_rank_over_nccl(fixture *fixture, int world, uint64_t *calls) {
+  (void)world, (void)calls;
+  LAMPAR_TRY(lampar_ranks_connect(fixture->ranks, NULL));
+  return lampar_ranks_run(fixture->ranks, create_over_nccl, fixture);
+}
+
 static lampar_status make_bad_calls(lampar_rank *rank, void *user) {
   fixture *fixture = user;
   lampar_batch *batch = lampar_batches_get(fixture->batches, rank);

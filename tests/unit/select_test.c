@@ -102,7 +102,7 @@ static void stays_within_the_workspace(void **state) {
   assert_int_equal(ask(&small, LAMPAR_BF16, 1, 34 * 256 + 1).reason, LAMPAR_REASON_BYTES);
 }
 
-static void finds_the_looping_kernel_of_a_key(void **state) {
+static void finds_the_persistent_kernel_of_a_key(void **state) {
   (void)state;
   assert_int_equal(lampar_select_persistent(&all, 0), 1);
   assert_int_equal(lampar_select_persistent(&all, 2), 3);
@@ -123,7 +123,7 @@ int main(void) {
       cmocka_unit_test(other_row_lengths_are_flat),
       cmocka_unit_test(says_why_not),
       cmocka_unit_test(stays_within_the_workspace),
-      cmocka_unit_test(finds_the_looping_kernel_of_a_key),
+      cmocka_unit_test(finds_the_persistent_kernel_of_a_key),
       cmocka_unit_test(has_nothing_without_kernels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
