@@ -1,66 +1,66 @@
 #include "jit/jit_share.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MESSAGE_BYTES = LAMPAR_EXCHANGE_BYTES_MAX };
 
-typedef struct report {
-  uint32_t status;
-  uint32_t can_compile;
+/* What the ranks have to have in common, but for the compiler. */
+typedef struct facts {
   uint64_t count;
-  uint8_t kernels[LAMPAR_DIGEST_BYTES]; /* of all keys */
-  char message[480];
-} report;
+  uint8_t keys[LAMPAR_DIGEST_BYTES]; /* of all kernels */
+  uint8_t can_compile, reserved[7];
+} facts;
 
-/* What a rank has of one kernel; no bytes: nothing. */
-typedef struct inventory_entry {
+/* What a rank has of one kernel; size 0: nothing. */
+typedef struct lampar_jit_entry {
   uint64_t size;
   uint8_t digest[LAMPAR_DIGEST_BYTES];
   uint8_t build[LAMPAR_DIGEST_BYTES];
-} inventory_entry;
+} entry;
 
-enum { INVENTORY_MAX = MESSAGE_BYTES / sizeof(inventory_entry) };
+enum { ENTRIES_MAX = MESSAGE_BYTES / sizeof(entry) };
 
-static lampar_status gather(const lampar_channel *channel, const char *step, const void *mine,
-                            void *all, size_t bytes) {
-  return lampar_channel_gather(channel, step, mine, all, bytes);
+void lampar_jit_share_close(lampar_jit_share *share) {
+  for (size_t r = 0; r < LAMPAR_WORLD_MAX; ++r) free(share->blobs[r].bytes);
+  free(share->inventory);
+  free(share->messages);
+  *share = (lampar_jit_share){0};
 }
 
-/* OK when all ranks are; `all` may be looked at then. */
-static lampar_status agree(const lampar_channel *channel, const char *step,
-                           const lampar_jit_kernels *kernels, lampar_status own,
-                           report all[LAMPAR_WORLD_MAX]) {
-  report mine = {
-      .status = (uint32_t)own, .can_compile = kernels->compiler.is_there, .count = kernels->count};
-  if (own != LAMPAR_OK) {
-    snprintf(mine.message, sizeof mine.message, "%s", lampar_last_error());
-  } else {
-    lampar_digest_part *const parts = calloc(kernels->count, sizeof *parts);
-    if (parts == NULL) {
-      mine.status = (uint32_t)lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory");
-      snprintf(mine.message, sizeof mine.message, "%s", lampar_last_error());
-    }
-    for (size_t i = 0; parts != NULL && i < kernels->count; ++i)
-      parts[i] = (lampar_digest_part){kernels->list[i].key.digest, LAMPAR_DIGEST_BYTES};
-    if (parts != NULL) lampar_digest_parts(parts, kernels->count, mine.kernels);
-    free(parts);
-  }
-  LAMPAR_TRY(gather(channel, step, &mine, all, sizeof mine));
-  for (int r = 0; r < channel->world; ++r) {
-    if (all[r].status == LAMPAR_OK) continue;
-    if (r == channel->rank) return lampar_fail(all[r].status, "%s", mine.message);
-    all[r].message[sizeof all[r].message - 1] = '\0';
-    return lampar_fail((lampar_status)all[r].status, "rank %d: %s", r, all[r].message);
-  }
-  return LAMPAR_OK;
+lampar_status lampar_jit_share_vote(const lampar_jit_share *share, const char *step,
+                                    lampar_status own) {
+  lampar_failure first;
+  LAMPAR_TRY(lampar_channel_vote(share->channel, step, own, &first));
+  return lampar_failure_raise(&first);
 }
 
-static lampar_status compare(const lampar_channel *channel, const report *all) {
+/* ---- who has what ---- */
+
+static lampar_status allocate(lampar_jit_share *share, size_t count) {
+  const size_t world = (size_t)share->channel->world;
+  share->inventory = calloc(world * count, sizeof *share->inventory);
+  share->messages = malloc(world * MESSAGE_BYTES);
+  if (share->inventory != NULL && share->messages != NULL) return LAMPAR_OK;
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %zu kernels of %zu ranks", count,
+                     world);
+}
+
+static facts facts_of(const lampar_jit_kernels *kernels) {
+  facts mine = {.count = kernels->count, .can_compile = kernels->compiler.is_there};
+  for (size_t i = 0; i < kernels->count; ++i) {
+    const lampar_digest_part parts[] = {{mine.keys, sizeof mine.keys},
+                                        {kernels->list[i].key.digest, LAMPAR_DIGEST_BYTES}};
+    uint8_t both[LAMPAR_DIGEST_BYTES];
+    lampar_digest_parts(parts, 2, both);
+    memcpy(mine.keys, both, sizeof mine.keys);
+  }
+  return mine;
+}
+
+static lampar_status compare(const lampar_channel *channel, const facts *all) {
   for (int r = 1; r < channel->world; ++r)
-    if (all[r].count != all[0].count ||
-        memcmp(all[r].kernels, all[0].kernels, sizeof all[r].kernels) != 0)
+    if (all[r].count != all[0].count || memcmp(all[r].keys, all[0].keys, sizeof all[r].keys) != 0)
       return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                          "rank %d builds other kernels than rank 0: give all ranks the same spec, "
                          "arch, world, templates and version of lampar",
@@ -68,176 +68,176 @@ static lampar_status compare(const lampar_channel *channel, const report *all) {
   return LAMPAR_OK;
 }
 
-/* Entry rank * count + kernel. The caller frees it. */
-static lampar_status gather_holdings(const lampar_channel *channel,
-                                     const lampar_jit_kernels *kernels, inventory_entry **all) {
-  const size_t count = kernels->count, world = (size_t)channel->world;
-  inventory_entry mine[INVENTORY_MAX], *const step = calloc(world * INVENTORY_MAX, sizeof *step);
-  *all = calloc(world * count, sizeof **all);
-  lampar_status status = LAMPAR_OK;
-  if (step == NULL || *all == NULL)
-    status = lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the kernels of %zu ranks", world);
-  for (size_t first = 0; status == LAMPAR_OK && first < count; first += INVENTORY_MAX) {
-    const size_t some = count - first < INVENTORY_MAX ? count - first : INVENTORY_MAX;
-    memset(mine, 0, sizeof mine);
-    for (size_t i = 0; i < some; ++i) {
-      const lampar_cache_code *const code = &kernels->list[first + i].code;
-      if (code->bytes == NULL) continue;
-      mine[i].size = code->size;
-      lampar_digest(code->bytes, code->size, mine[i].digest);
-      memcpy(mine[i].build, code->build, sizeof mine[i].build);
-    }
-    status = gather(channel, "kernels", mine, step, some * sizeof *mine);
-    for (size_t r = 0; status == LAMPAR_OK && r < world; ++r)
-      memcpy(*all + r * count + first, step + r * some, some * sizeof *step);
-  }
-  free(step);
-  if (status == LAMPAR_OK) return LAMPAR_OK;
-  free(*all);
-  *all = NULL;
-  return status;
+static entry entry_of(const lampar_cache_code *code) {
+  entry mine = {0};
+  if (code->bytes == NULL) return mine;
+  mine.size = code->size;
+  lampar_digest(code->bytes, code->size, mine.digest);
+  memcpy(mine.build, code->build, sizeof mine.build);
+  return mine;
 }
 
-/* The first rank that has the kernel, world when none does. */
-static size_t owner_of(const inventory_entry *all, size_t world, size_t count, size_t kernel) {
+static lampar_status gather_inventory(lampar_jit_share *share, const lampar_jit_kernels *kernels) {
+  const size_t count = kernels->count, world = (size_t)share->channel->world;
+  entry mine[ENTRIES_MAX];
+  for (size_t first = 0; first < count; first += ENTRIES_MAX) {
+    const size_t some = count - first < ENTRIES_MAX ? count - first : ENTRIES_MAX;
+    for (size_t i = 0; i < some; ++i) mine[i] = entry_of(&kernels->list[first + i].code);
+    LAMPAR_TRY(lampar_channel_gather(share->channel, "inventory", mine, share->messages,
+                                     some * sizeof *mine));
+    for (size_t r = 0; r < world; ++r)
+      memcpy(share->inventory + r * count + first, share->messages + r * some * sizeof *mine,
+             some * sizeof *mine);
+  }
+  return LAMPAR_OK;
+}
+
+static const entry *entry_at(const lampar_jit_share *share, size_t count, size_t rank,
+                             size_t kernel) {
+  return &share->inventory[rank * count + kernel];
+}
+
+/* The first rank that has the kernel; world when none does. */
+static size_t owner_of(const lampar_jit_share *share, size_t count, size_t kernel) {
+  const size_t world = (size_t)share->channel->world;
   size_t r = 0;
-  while (r < world && all[r * count + kernel].size == 0) ++r;
+  while (r < world && entry_at(share, count, r, kernel)->size == 0) ++r;
   return r;
 }
 
-static bool has_same(const inventory_entry *a, const inventory_entry *b) {
+/* ---- work ---- */
+
+static lampar_status assign(const lampar_jit_share *share, lampar_jit_kernels *kernels,
+                            const facts *all) {
+  const size_t world = (size_t)share->channel->world, rank = (size_t)share->channel->rank;
+  size_t compilers[LAMPAR_WORLD_MAX], compiler_count = 0, next = 0;
+  for (size_t r = 0; r < world; ++r)
+    if (all[r].can_compile) compilers[compiler_count++] = r;
+  for (size_t i = 0; i < kernels->count; ++i) {
+    if (owner_of(share, kernels->count, i) < world) continue;
+    if (compiler_count == 0) return lampar_jit_kernels_refuse(kernels, &kernels->list[i]);
+    kernels->list[i].is_mine = compilers[next++ % compiler_count] == rank;
+  }
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_jit_share_work(lampar_jit_share *share, lampar_jit_kernels *kernels,
+                                    lampar_status own) {
+  facts all[LAMPAR_WORLD_MAX];
+  if (own == LAMPAR_OK) own = allocate(share, kernels->count);
+  LAMPAR_TRY(lampar_jit_share_vote(share, "sources", own));
+  const facts mine = facts_of(kernels);
+  LAMPAR_TRY(lampar_channel_gather(share->channel, "kernels", &mine, all, sizeof mine));
+  LAMPAR_TRY(compare(share->channel, all));
+  LAMPAR_TRY(gather_inventory(share, kernels));
+  return assign(share, kernels, all);
+}
+
+/* ---- code ---- */
+
+static bool is_equal(const entry *a, const entry *b) {
   return a->size == b->size && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
-lampar_status lampar_jit_share_out(const lampar_channel *channel, lampar_jit_kernels *kernels,
-                                   lampar_status own) {
-  report all[LAMPAR_WORLD_MAX];
-  inventory_entry *inventories;
-  const size_t world = (size_t)channel->world;
-  LAMPAR_TRY(agree(channel, "sources", kernels, own, all));
-  LAMPAR_TRY(compare(channel, all));
-  LAMPAR_TRY(gather_holdings(channel, kernels, &inventories));
-
-  size_t makers[LAMPAR_WORLD_MAX], maker_count = 0, next = 0;
-  for (size_t r = 0; r < world; ++r)
-    if (all[r].can_compile) makers[maker_count++] = r;
-  lampar_status status = LAMPAR_OK;
-  for (size_t i = 0; status == LAMPAR_OK && i < kernels->count; ++i) {
-    if (owner_of(inventories, world, kernels->count, i) < world) continue;
-    if (maker_count == 0) status = lampar_jit_kernels_refuse(kernels, &kernels->list[i]);
-    else kernels->list[i].is_mine = makers[next++ % maker_count] == (size_t)channel->rank;
-  }
-  free(inventories);
-  return status;
-}
-
-/* ---- giving ---- */
-
-/* The codes that a rank gives, one after the other in the order of the kernels. */
-typedef struct blob {
-  char *bytes;
-  size_t size;
-} blob;
-
-/* Whether the kernel travels. */
-static bool is_sent(const inventory_entry *all, size_t world, size_t count, size_t kernel) {
-  const size_t owner = owner_of(all, world, count, kernel);
+/* The rank that sends the kernel; world when all ranks have the same bytes. */
+static size_t sender_of(const lampar_jit_share *share, size_t count, size_t kernel) {
+  const size_t world = (size_t)share->channel->world, owner = owner_of(share, count, kernel);
   for (size_t r = 0; owner < world && r < world; ++r)
-    if (!has_same(&all[r * count + kernel], &all[owner * count + kernel])) return true;
-  return false;
+    if (!is_equal(entry_at(share, count, r, kernel), entry_at(share, count, owner, kernel)))
+      return owner;
+  return world;
 }
 
-static lampar_status gather_streams(const lampar_channel *channel, blob *blobs) {
-  const size_t world = (size_t)channel->world;
-  const blob *const own = &blobs[channel->rank];
-  char mine[MESSAGE_BYTES], *const step = malloc(world * MESSAGE_BYTES);
+/* Makes room for what each rank sends, and fills this rank's. */
+static lampar_status fill_blobs(lampar_jit_share *share, const lampar_jit_kernels *kernels) {
+  const size_t count = kernels->count, world = (size_t)share->channel->world;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t sender = sender_of(share, count, i);
+    if (sender < world) share->blobs[sender].size += entry_at(share, count, sender, i)->size;
+  }
+  for (size_t r = 0; r < world; ++r) {
+    lampar_jit_blob *const blob = &share->blobs[r];
+    if (blob->size == 0) continue;
+    blob->bytes = malloc(blob->size);
+    if (blob->bytes == NULL)
+      return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the code of rank %zu", r);
+  }
+  const size_t rank = (size_t)share->channel->rank;
+  for (size_t i = 0, at = 0; i < count; ++i) {
+    if (sender_of(share, count, i) != rank) continue;
+    const lampar_cache_code *const code = &kernels->list[i].code;
+    memcpy(share->blobs[rank].bytes + at, code->bytes, code->size);
+    at += code->size;
+  }
+  return LAMPAR_OK;
+}
+
+static size_t part_of(const lampar_jit_blob *blob, size_t at) {
+  const size_t rest = blob->size > at ? blob->size - at : 0;
+  return rest < MESSAGE_BYTES ? rest : MESSAGE_BYTES;
+}
+
+static lampar_status gather_blobs(lampar_jit_share *share) {
+  const size_t world = (size_t)share->channel->world;
+  const lampar_jit_blob *const own = &share->blobs[share->channel->rank];
   size_t longest = 0;
   for (size_t r = 0; r < world; ++r)
-    if (blobs[r].size > longest) longest = blobs[r].size;
-  lampar_status status =
-      step != NULL ? LAMPAR_OK : lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the exchange");
-  for (size_t at = 0; status == LAMPAR_OK && at < longest; at += MESSAGE_BYTES) {
-    const size_t left = own->size > at ? own->size - at : 0;
-    memset(mine, 0, sizeof mine);
-    if (left > 0) memcpy(mine, own->bytes + at, left < MESSAGE_BYTES ? left : MESSAGE_BYTES);
-    status = gather(channel, "code", mine, step, MESSAGE_BYTES);
-    for (size_t r = 0; status == LAMPAR_OK && r < world; ++r) {
-      const size_t rest = blobs[r].size > at ? blobs[r].size - at : 0;
-      memcpy(blobs[r].bytes + at, step + r * MESSAGE_BYTES,
-             rest < MESSAGE_BYTES ? rest : MESSAGE_BYTES);
-    }
+    if (share->blobs[r].size > longest) longest = share->blobs[r].size;
+  for (size_t at = 0; at < longest; at += MESSAGE_BYTES) {
+    char mine[MESSAGE_BYTES] = {0};
+    if (part_of(own, at) > 0) memcpy(mine, own->bytes + at, part_of(own, at));
+    LAMPAR_TRY(lampar_channel_gather(share->channel, "code", mine, share->messages, MESSAGE_BYTES));
+    for (size_t r = 0; r < world; ++r)
+      if (part_of(&share->blobs[r], at) > 0)
+        memcpy(share->blobs[r].bytes + at, share->messages + r * MESSAGE_BYTES,
+               part_of(&share->blobs[r], at));
   }
-  free(step);
-  return status;
+  return LAMPAR_OK;
+}
+
+lampar_status lampar_jit_share_code(lampar_jit_share *share, lampar_jit_kernels *kernels,
+                                    lampar_status own) {
+  share->channel->timeout_ms = LAMPAR_EXCHANGE_COMPILE_MS;
+  LAMPAR_TRY(lampar_jit_share_vote(share, "compiling", own));
+  LAMPAR_TRY(gather_inventory(share, kernels));
+  LAMPAR_TRY(lampar_jit_share_vote(share, "memory", fill_blobs(share, kernels)));
+  return gather_blobs(share);
 }
 
 static lampar_status receive(lampar_jit_kernels *kernels, lampar_jit_kernel *kernel,
-                             const inventory_entry *entry, const char *bytes) {
-  lampar_cache_code code = {.bytes = malloc(entry->size), .size = entry->size};
+                             const entry *expected, const char *bytes) {
   uint8_t digest[LAMPAR_DIGEST_BYTES];
-  if (code.bytes == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory for its code", kernel->key.name);
-  memcpy(code.bytes, bytes, code.size);
-  memcpy(code.build, entry->build, sizeof code.build);
-  lampar_digest(code.bytes, code.size, digest);
-  if (memcmp(digest, entry->digest, sizeof digest) != 0) {
-    free(code.bytes);
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: its code came damaged out of the exchange",
+  lampar_digest(bytes, expected->size, digest);
+  if (memcmp(digest, expected->digest, sizeof digest) != 0)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: its code was damaged in the exchange",
                        kernel->key.name);
-  }
+  lampar_cache_code code = {.bytes = malloc(expected->size), .size = expected->size};
+  if (code.bytes == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory for its code", kernel->key.name);
+  memcpy(code.bytes, bytes, code.size);
+  memcpy(code.build, expected->build, sizeof code.build);
   free(kernel->code.bytes);
   kernel->code = code;
   kernel->origin = LAMPAR_JIT_RECEIVED;
-  lampar_cache_code kept;
-  if (lampar_cache_find_again(kernels->cache, &kernel->key, code.build, &kept)) free(kept.bytes);
+  lampar_cache_code stored;
+  if (lampar_cache_find_again(kernels->cache, &kernel->key, code.build, &stored))
+    free(stored.bytes);
   else lampar_cache_store(kernels->cache, &kernel->key, &kernel->code);
   return LAMPAR_OK;
 }
 
-static lampar_status distribute(const lampar_channel *channel, lampar_jit_kernels *kernels,
-                                const inventory_entry *all, blob *blobs) {
-  const size_t count = kernels->count, world = (size_t)channel->world, rank = (size_t)channel->rank;
-  for (size_t i = 0; i < count; ++i)
-    if (is_sent(all, world, count, i)) {
-      const size_t owner = owner_of(all, world, count, i);
-      blobs[owner].size += all[owner * count + i].size;
-    }
-  for (size_t r = 0; r < world; ++r) {
-    blobs[r].bytes = malloc(blobs[r].size + 1);
-    if (blobs[r].bytes == NULL)
-      return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the code of rank %zu", r);
-    blobs[r].size = 0;
-  }
-  size_t offsets[LAMPAR_WORLD_MAX] = {0};
+lampar_status lampar_jit_share_receive(const lampar_jit_share *share, lampar_jit_kernels *kernels) {
+  const size_t count = kernels->count, world = (size_t)share->channel->world,
+               rank = (size_t)share->channel->rank;
+  size_t at[LAMPAR_WORLD_MAX] = {0};
   for (size_t i = 0; i < count; ++i) {
-    if (!is_sent(all, world, count, i)) continue;
-    const size_t owner = owner_of(all, world, count, i);
-    blob *const to = &blobs[owner];
-    if (owner == rank)
-      memcpy(to->bytes + to->size, kernels->list[i].code.bytes, kernels->list[i].code.size);
-    to->size += all[owner * count + i].size;
-  }
-  LAMPAR_TRY(gather_streams(channel, blobs));
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_sent(all, world, count, i)) continue;
-    const size_t owner = owner_of(all, world, count, i);
-    const inventory_entry *const entry = &all[owner * count + i];
-    if (!has_same(&all[rank * count + i], entry))
-      LAMPAR_TRY(receive(kernels, &kernels->list[i], entry, blobs[owner].bytes + offsets[owner]));
-    offsets[owner] += entry->size;
+    const size_t sender = sender_of(share, count, i);
+    if (sender == world) continue;
+    const entry *const expected = entry_at(share, count, sender, i);
+    if (!is_equal(entry_at(share, count, rank, i), expected))
+      LAMPAR_TRY(
+          receive(kernels, &kernels->list[i], expected, share->blobs[sender].bytes + at[sender]));
+    at[sender] += expected->size;
   }
   return LAMPAR_OK;
-}
-
-lampar_status lampar_jit_share_gather(const lampar_channel *channel, lampar_jit_kernels *kernels,
-                                      lampar_status own) {
-  report all[LAMPAR_WORLD_MAX];
-  blob blobs[LAMPAR_WORLD_MAX] = {{0}};
-  inventory_entry *inventories;
-  LAMPAR_TRY(agree(channel, "compiled", kernels, own, all));
-  LAMPAR_TRY(gather_holdings(channel, kernels, &inventories));
-  const lampar_status status = distribute(channel, kernels, inventories, blobs);
-  for (int r = 0; r < channel->world; ++r) free(blobs[r].bytes);
-  free(inventories);
-  return status;
 }

@@ -1,7 +1,6 @@
 #include "jit/thread_pool.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct thread_pool {
@@ -13,16 +12,12 @@ typedef struct thread_pool {
   size_t *done;   /* tasks in the order in which they ended */
   size_t done_count;
   bool is_stopped;
-  lampar_status status; /* of the first failure */
-  char message[1024];
+  lampar_failure failure; /* the first */
 } thread_pool;
 
 static void fail(thread_pool *pool, lampar_status status) {
   pthread_mutex_lock(&pool->mutex);
-  if (pool->status == LAMPAR_OK) {
-    pool->status = status;
-    snprintf(pool->message, sizeof pool->message, "%s", lampar_last_error());
-  }
+  if (pool->failure.status == LAMPAR_OK) lampar_failure_save(&pool->failure, status);
   pool->is_stopped = true;
   pthread_mutex_unlock(&pool->mutex);
 }
@@ -106,7 +101,7 @@ lampar_status lampar_tasks_run(const lampar_tasks *tasks) {
   if (started == 0) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "no thread can be started");
   report_finished(&pool);
   for (size_t i = 0; i < started; ++i) pthread_join(threads[i], NULL);
-  if (pool.status != LAMPAR_OK) status = lampar_fail(pool.status, "%s", pool.message);
+  if (pool.failure.status != LAMPAR_OK) status = lampar_failure_raise(&pool.failure);
 out:
   pthread_cond_destroy(&pool.changed);
   pthread_mutex_destroy(&pool.mutex);

@@ -1,12 +1,13 @@
-/* Statuses with a message. */
+/* Statuses with a message. liblampar-jit uses these functions too, from liblampar, so that a thread
+ * has one message whichever library has failed. */
 #ifndef LAMPAR_ERROR_H
 #define LAMPAR_ERROR_H
 
 #include "lampar/lampar.h"
 
 /* Sets the message that lampar_last_error returns on this thread, and returns `status`. */
-__attribute__((format(printf, 2, 3))) lampar_status lampar_fail(lampar_status status,
-                                                                const char *format, ...);
+LAMPAR_API lampar_status lampar_fail(lampar_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* A status with its message, to be kept or sent: the thread's own message lasts only until its next
  * failure. Ranks exchange it as it is. */
@@ -17,10 +18,10 @@ typedef struct lampar_failure {
 } lampar_failure;
 
 /* Keeps `status` with the calling thread's message; LAMPAR_OK clears the failure. */
-void lampar_failure_save(lampar_failure *failure, lampar_status status);
+LAMPAR_API void lampar_failure_save(lampar_failure *failure, lampar_status status);
 
 /* Makes the failure the calling thread's last error, and returns its status. */
-lampar_status lampar_failure_raise(const lampar_failure *failure);
+LAMPAR_API lampar_status lampar_failure_raise(const lampar_failure *failure);
 
 /* Returns from the function if `expression` is not LAMPAR_OK. */
 #define LAMPAR_TRY(expression)                                                                     \

@@ -5,10 +5,6 @@
 #include "base/error.h"
 #include "pack/pack_read.h"
 
-lampar_status lampar_set_error(lampar_status status, const char *message) {
-  return lampar_fail(status, "%s", message != NULL ? message : "");
-}
-
 lampar_status lampar_pack_open_owned(void *data, size_t size, const char *name,
                                      lampar_pack **pack) {
   const lampar_status status = lampar_pack_open_memory(data, size, name, pack);

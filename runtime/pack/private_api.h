@@ -1,13 +1,9 @@
-/* What liblampar exports for liblampar-jit, under the version LAMPAR_PRIVATE. Not installed; both
- * libraries come from one build. */
+/* What liblampar exports for liblampar-jit, with base/error.h, under the version LAMPAR_PRIVATE.
+ * Not installed; both libraries come from one build. */
 #ifndef LAMPAR_PRIVATE_API_H
 #define LAMPAR_PRIVATE_API_H
 
 #include "lampar/lampar.h"
-
-/* Sets the message that lampar_last_error returns on the calling thread, and returns `status`. The
- * text is copied. */
-LAMPAR_API lampar_status lampar_set_error(lampar_status status, const char *message);
 
 /* Like lampar_pack_open_memory, but takes ownership of `data`, which comes from malloc: it is freed
  * when the pack is closed, and also on an error. */

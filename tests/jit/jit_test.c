@@ -22,8 +22,8 @@ enum { RANKS = 8, EXCHANGE_MS = 100000 };
 
 static const char *spec, *offline; /* files: the spec, and the pack that the tool made of it */
 
-/* One build with what can be said of it. */
-typedef struct trial {
+/* One build: what goes in, and what comes out. */
+typedef struct build {
   lampar_jit_options options;
   lampar_jit_stats stats;
   lampar_pack *pack;
@@ -32,52 +32,52 @@ typedef struct trial {
   int warnings;
   char warning[1024];
   const char *spec;
-} trial;
+} build;
 
 static void note(void *user, lampar_log_level level, const char *line) {
-  trial *const t = user;
+  build *const b = user;
   if (level != LAMPAR_LOG_WARN) return;
-  ++t->warnings;
-  snprintf(t->warning, sizeof t->warning, "%s", line);
+  ++b->warnings;
+  snprintf(b->warning, sizeof b->warning, "%s", line);
 }
 
-static trial prepare(const char *folder) {
-  trial t = {.options = LAMPAR_JIT_OPTIONS_INIT, .stats = LAMPAR_JIT_STATS_INIT, .spec = spec};
-  t.options.write_folder = folder;
-  t.options.log = note;
-  return t;
+static build prepare(const char *folder) {
+  build b = {.options = LAMPAR_JIT_OPTIONS_INIT, .stats = LAMPAR_JIT_STATS_INIT, .spec = spec};
+  b.options.write_folder = folder;
+  b.options.log = note;
+  return b;
 }
 
-static void run(trial *t) {
-  t->options.log_user = t;
-  t->options.stats = &t->stats;
-  t->status = lampar_jit_build(t->spec, "sm_90", &t->options, &t->pack);
-  snprintf(t->error, sizeof t->error, "%s", lampar_last_error());
+static void run(build *b) {
+  b->options.log_user = b;
+  b->options.stats = &b->stats;
+  b->status = lampar_jit_build(b->spec, "sm_90", &b->options, &b->pack);
+  snprintf(b->error, sizeof b->error, "%s", lampar_last_error());
 }
 
-static void succeed(trial *t) {
-  run(t);
-  if (t->status != LAMPAR_OK) fail_msg("%s", t->error);
-  assert_int_equal(t->stats.kernels, t->stats.cached + t->stats.compiled + t->stats.received);
-  assert_int_equal(t->stats.kernels, lampar_pack_count(t->pack));
+static void succeed(build *b) {
+  run(b);
+  if (b->status != LAMPAR_OK) fail_msg("%s", b->error);
+  assert_int_equal(b->stats.kernels, b->stats.cached + b->stats.compiled + b->stats.received);
+  assert_int_equal(b->stats.kernels, lampar_pack_count(b->pack));
 }
 
-static void fail_with(trial *t, lampar_status status, const char *part) {
-  run(t);
-  assert_null(t->pack);
-  assert_int_equal(t->status, status);
-  if (strstr(t->error, part) == NULL) fail_msg("no '%s' in: %s", part, t->error);
+static void fail_with(build *b, lampar_status status, const char *part) {
+  run(b);
+  assert_null(b->pack);
+  assert_int_equal(b->status, status);
+  if (strstr(b->error, part) == NULL) fail_msg("no '%s' in: %s", part, b->error);
 }
 
 /* The same bytes as what the tool made offline. */
-static void close_equal(trial *t) {
+static void close_equal(build *b) {
   lampar_pack *expected;
   assert_int_equal(lampar_pack_open(offline, &expected), LAMPAR_OK);
-  assert_string_equal(lampar_pack_digest(t->pack), lampar_pack_digest(expected));
-  assert_string_equal(lampar_pack_name(t->pack), "small");
+  assert_string_equal(lampar_pack_digest(b->pack), lampar_pack_digest(expected));
+  assert_string_equal(lampar_pack_name(b->pack), "small");
   lampar_pack_close(expected);
-  lampar_pack_close(t->pack);
-  t->pack = NULL;
+  lampar_pack_close(b->pack);
+  b->pack = NULL;
 }
 
 static int count_entries(const char *folder) {
@@ -97,7 +97,7 @@ static void cold_and_warm_are_the_offline_pack(void **state) {
   const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES];
   scratch_path(s, "cache", folder);
-  trial cold = prepare(folder), warm = prepare(folder);
+  build cold = prepare(folder), warm = prepare(folder);
   succeed(&cold);
   assert_int_equal(cold.stats.compiled, cold.stats.kernels);
   assert_int_equal(count_entries(folder), cold.stats.kernels);
@@ -111,7 +111,7 @@ static void cold_and_warm_are_the_offline_pack(void **state) {
   char own[SCRATCH_PATH_BYTES];
   scratch_path(s, "own", own);
   const char *const image[] = {folder};
-  trial again = prepare(own);
+  build again = prepare(own);
   again.options.read_folders = image;
   again.options.read_folder_count = 1;
   succeed(&again);
@@ -120,11 +120,11 @@ static void cold_and_warm_are_the_offline_pack(void **state) {
   close_equal(&again);
 }
 
-static void a_damaged_entry_is_made_again(void **state) {
+static void a_damaged_entry_is_compiled_again(void **state) {
   const scratch *const s = *state;
   char folder[SCRATCH_PATH_BYTES], command[SCRATCH_PATH_BYTES + 96];
   scratch_path(s, "cache", folder);
-  trial first = prepare(folder), second = prepare(folder), third = prepare(folder);
+  build first = prepare(folder), second = prepare(folder), third = prepare(folder);
   succeed(&first);
   close_equal(&first);
   snprintf(command, sizeof command, "f=$(find '%s' -type f | sort | head -1); truncate -s 500 $f",
@@ -146,11 +146,11 @@ static void an_empty_variable_and_no_home_keep_nothing(void **state) {
   setenv("HOME", s->folder, 1);
   setenv("LAMPAR_CACHE_DIR", "", 1);
   for (int round = 0; round < 2; ++round) {
-    trial t = prepare(NULL);
-    succeed(&t);
-    assert_int_equal(t.stats.compiled, t.stats.kernels);
-    assert_int_equal(t.warnings, 0);
-    close_equal(&t);
+    build b = prepare(NULL);
+    succeed(&b);
+    assert_int_equal(b.stats.compiled, b.stats.kernels);
+    assert_int_equal(b.warnings, 0);
+    close_equal(&b);
     assert_int_equal(count_entries(s->folder), 0);
     unsetenv("HOME"); /* the second round */
     unsetenv("LAMPAR_CACHE_DIR");
@@ -160,10 +160,10 @@ static void an_empty_variable_and_no_home_keep_nothing(void **state) {
   /* With a home it is kept there. */
   setenv("HOME", s->folder, 1);
   scratch_path(s, ".cache/lampar", kept);
-  trial t = prepare(NULL);
-  succeed(&t);
-  assert_int_equal(count_entries(kept), t.stats.kernels);
-  close_equal(&t);
+  build b = prepare(NULL);
+  succeed(&b);
+  assert_int_equal(count_entries(kept), b.stats.kernels);
+  close_equal(&b);
   if (home != NULL) setenv("HOME", home, 1);
   free(home);
 }
@@ -182,7 +182,7 @@ static void a_build_waits_for_the_process_that_compiles(void **state) {
   scratch_path(s, "cache/x", folder);
   *strrchr(folder, '/') = '\0';
   scratch_path(s, "made", made);
-  trial first = prepare(made), waiting = prepare(folder);
+  build first = prepare(made), waiting = prepare(folder);
   succeed(&first);
   close_equal(&first);
   const int lock = open(folder, O_RDONLY | O_DIRECTORY);
@@ -218,7 +218,7 @@ static void progress_can_stop_and_what_is_done_is_kept(void **state) {
   char folder[SCRATCH_PATH_BYTES];
   uint32_t calls = 0;
   scratch_path(s, "cache", folder);
-  trial stopped = prepare(folder), rest = prepare(folder), warm = prepare(folder);
+  build stopped = prepare(folder), rest = prepare(folder), warm = prepare(folder);
   stopped.options.progress = stop_at_three;
   stopped.options.progress_user = &calls;
   fail_with(&stopped, LAMPAR_ERROR_CANCELLED, "stopped by the progress function after 3 of ");
@@ -253,12 +253,12 @@ static void without_a_compiler_the_cache_has_to_do(void **state) {
   char folder[SCRATCH_PATH_BYTES], empty[SCRATCH_PATH_BYTES];
   scratch_path(s, "cache", folder);
   scratch_path(s, "empty", empty);
-  trial first = prepare(folder);
+  build first = prepare(folder);
   succeed(&first);
   close_equal(&first);
   for (size_t i = 0; i < sizeof ways / sizeof ways[0]; ++i) {
     setenv(ways[i].name, ways[i].value, 1);
-    trial missing = prepare(empty), warm = prepare(folder);
+    build missing = prepare(empty), warm = prepare(folder);
     fail_with(&missing, ways[i].status, ways[i].says);
     if (strncmp(missing.error, "ar_", 3) != 0) fail_msg("no kernel is named: %s", missing.error);
     succeed(&warm);
@@ -271,7 +271,7 @@ static void without_a_compiler_the_cache_has_to_do(void **state) {
 static void templates_may_be_a_folder(void **state) {
   const scratch *const s = *state;
   char path[SCRATCH_PATH_BYTES];
-  trial own = prepare(""), broken = prepare("");
+  build own = prepare(""), broken = prepare("");
   own.options.templates = LAMPAR_TEMPLATES;
   succeed(&own);
   close_equal(&own);
@@ -322,17 +322,17 @@ static void bad_requests_say_what_is_wrong(void **state) {
   assert_int_equal(lampar_jit_build(spec, "hopper", NULL, &pack), LAMPAR_ERROR_ARGUMENT);
   assert_int_equal(lampar_jit_build(NULL, "sm_90", NULL, &pack), LAMPAR_ERROR_ARGUMENT);
   assert_int_equal(lampar_jit_build(spec, "sm_90", NULL, NULL), LAMPAR_ERROR_ARGUMENT);
-  trial t = prepare("");
-  t.options.world = 3;
-  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "no kernels for 3 ranks");
-  t.options.world = -1;
-  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "world -1");
-  t = prepare("");
-  t.options.size = 0;
-  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "its size is not set");
-  t = prepare("");
-  t.options.read_folder_count = 1;
-  fail_with(&t, LAMPAR_ERROR_ARGUMENT, "read_folders is NULL");
+  build b = prepare("");
+  b.options.world = 3;
+  fail_with(&b, LAMPAR_ERROR_ARGUMENT, "no kernels for 3 ranks");
+  b.options.world = -1;
+  fail_with(&b, LAMPAR_ERROR_ARGUMENT, "world -1");
+  b = prepare("");
+  b.options.size = 0;
+  fail_with(&b, LAMPAR_ERROR_ARGUMENT, "its size is not set");
+  b = prepare("");
+  b.options.read_folder_count = 1;
+  fail_with(&b, LAMPAR_ERROR_ARGUMENT, "read_folders is NULL");
 }
 
 /* ---- the device ---- */
@@ -388,11 +388,11 @@ static void without_an_arch_it_is_that_of_the_device(void **state) {
 
 typedef struct rank {
   pthread_t thread;
-  trial trial;
+  build build;
 } rank;
 
 static void *serve(void *argument) {
-  run(&((rank *)argument)->trial);
+  run(&((rank *)argument)->build);
   return NULL;
 }
 
@@ -401,7 +401,7 @@ static void run_ranks(rank ranks[RANKS]) {
   lampar_local_exchange *local;
   assert_int_equal(lampar_local_exchange_create(RANKS, EXCHANGE_MS, &local), LAMPAR_OK);
   for (int r = 0; r < RANKS; ++r) {
-    ranks[r].trial.options.exchange = lampar_local_exchange_rank(local, r);
+    ranks[r].build.options.exchange = lampar_local_exchange_rank(local, r);
     assert_int_equal(pthread_create(&ranks[r].thread, NULL, serve, &ranks[r]), 0);
   }
   for (int r = 0; r < RANKS; ++r) pthread_join(ranks[r].thread, NULL);
@@ -416,20 +416,20 @@ static void each_kernel_is_compiled_once_over_all_ranks(void **state) {
     char name[16];
     snprintf(name, sizeof name, "rank%d", r);
     scratch_path(s, name, folders[r]);
-    ranks[r].trial = prepare(folders[r]);
+    ranks[r].build = prepare(folders[r]);
   }
   run_ranks(ranks);
   uint32_t compiled = 0;
   for (int r = 0; r < RANKS; ++r) {
-    trial *const t = &ranks[r].trial;
-    if (t->status != LAMPAR_OK) fail_msg("rank %d: %s", r, t->error);
-    compiled += t->stats.compiled;
-    assert_true(t->stats.compiled <= t->stats.kernels / RANKS + 1);
-    assert_int_equal(t->stats.received, t->stats.kernels - t->stats.compiled);
-    assert_int_equal(count_entries(folders[r]), t->stats.kernels);
+    build *const b = &ranks[r].build;
+    if (b->status != LAMPAR_OK) fail_msg("rank %d: %s", r, b->error);
+    compiled += b->stats.compiled;
+    assert_true(b->stats.compiled <= b->stats.kernels / RANKS + 1);
+    assert_int_equal(b->stats.received, b->stats.kernels - b->stats.compiled);
+    assert_int_equal(count_entries(folders[r]), b->stats.kernels);
   }
-  assert_int_equal(compiled, ranks[0].trial.stats.kernels);
-  for (int r = 0; r < RANKS; ++r) close_equal(&ranks[r].trial);
+  assert_int_equal(compiled, ranks[0].build.stats.kernels);
+  for (int r = 0; r < RANKS; ++r) close_equal(&ranks[r].build);
 
   /* Now some have everything, some have lost half, and some have nothing. */
   for (int r = 0; r < RANKS; ++r) {
@@ -440,16 +440,16 @@ static void each_kernel_is_compiled_once_over_all_ranks(void **state) {
              : r % 3 == 1 ? 3
                           : 1000);
     assert_int_equal(system(command), 0);
-    ranks[r].trial = prepare(folders[r]);
+    ranks[r].build = prepare(folders[r]);
   }
   run_ranks(ranks);
   for (int r = 0; r < RANKS; ++r) {
-    trial *const t = &ranks[r].trial;
-    if (t->status != LAMPAR_OK) fail_msg("rank %d: %s", r, t->error);
-    assert_int_equal(t->stats.compiled, 0);
-    assert_int_equal(t->stats.received, r % 3 == 0 ? 0 : r % 3 == 1 ? 3 : t->stats.kernels);
-    assert_int_equal(count_entries(folders[r]), t->stats.kernels);
-    close_equal(t);
+    build *const b = &ranks[r].build;
+    if (b->status != LAMPAR_OK) fail_msg("rank %d: %s", r, b->error);
+    assert_int_equal(b->stats.compiled, 0);
+    assert_int_equal(b->stats.received, r % 3 == 0 ? 0 : r % 3 == 1 ? 3 : b->stats.kernels);
+    assert_int_equal(count_entries(folders[r]), b->stats.kernels);
+    close_equal(b);
   }
 }
 
@@ -464,11 +464,14 @@ enum { NCCL_RANKS = 3 };
 typedef struct nccl_rank {
   pthread_t thread;
   int rank;
+  bool has_no_context;
+  const char *arch;
   void *emulator;
   nccl_id id;
   struct ncclComm *comm;
   const char *folder;
   lampar_jit_stats stats;
+  lampar_status status;
   char digest[64], error[1024];
 } nccl_rank;
 
@@ -479,13 +482,19 @@ static void *serve_over_nccl(void *argument) {
   *(void **)&destroy = dlsym(r->emulator, "ncclCommDestroy");
   set_device(getenv("LAMPAR_EMU_LIBRARY"), r->rank);
   assert_int_equal(init(&r->comm, NCCL_RANKS, r->id, r->rank), 0);
+  if (r->has_no_context) {
+    int (*set)(void *);
+    *(void **)&set = dlsym(r->emulator, "cuCtxSetCurrent");
+    assert_int_equal(set(NULL), 0);
+  }
   lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
   lampar_pack *pack;
   r->stats = (lampar_jit_stats)LAMPAR_JIT_STATS_INIT;
   options.write_folder = r->folder;
   options.comm = r->comm;
   options.stats = &r->stats;
-  if (lampar_jit_build(spec, "emu", &options, &pack) == LAMPAR_OK) {
+  r->status = lampar_jit_build(spec, r->arch, &options, &pack);
+  if (r->status == LAMPAR_OK) {
     snprintf(r->digest, sizeof r->digest, "%s", lampar_pack_digest(pack));
     lampar_pack_close(pack);
   } else {
@@ -508,8 +517,23 @@ static void expect_log_of_ranks(const char *path) {
   }
 }
 
-/* Rank 0 has all kernels and gives them to the others. That they compile while they wait for each
- * other is for real devices: to the emulated one it looks like a deadlock. */
+/* All ranks build together over NCCL, each as its struct describes. */
+static void run_over_nccl(nccl_rank ranks[NCCL_RANKS]) {
+  int (*make_id)(nccl_id *);
+  void *const emulator = dlopen(getenv("LAMPAR_EMU_LIBRARY"), RTLD_NOW);
+  *(void **)&make_id = dlsym(emulator, "ncclGetUniqueId");
+  assert_int_equal(make_id(&ranks[0].id), 0);
+  for (int r = 0; r < NCCL_RANKS; ++r) {
+    ranks[r].rank = r;
+    ranks[r].emulator = emulator;
+    ranks[r].id = ranks[0].id;
+    assert_int_equal(pthread_create(&ranks[r].thread, NULL, serve_over_nccl, &ranks[r]), 0);
+  }
+  for (int r = 0; r < NCCL_RANKS; ++r) pthread_join(ranks[r].thread, NULL);
+}
+
+/* Rank 0 has all kernels and sends them to the others. Ranks that wait while others compile are
+ * left to real devices: to the emulated one they look like a deadlock. */
 static void ranks_may_share_over_nccl(void **state) {
   if (!has_emulator()) skip();
   const scratch *const s = *state;
@@ -524,18 +548,11 @@ static void ranks_may_share_over_nccl(void **state) {
   setenv("LAMPAR_DEBUG", "info", 1);
   setenv("LAMPAR_DEBUG_FILE", log, 1);
   nccl_rank ranks[NCCL_RANKS] = {{0}};
-  int (*make_id)(nccl_id *);
-  void *const emulator = dlopen(getenv("LAMPAR_EMU_LIBRARY"), RTLD_NOW);
-  *(void **)&make_id = dlsym(emulator, "ncclGetUniqueId");
-  assert_int_equal(make_id(&ranks[0].id), 0);
   for (int r = 0; r < NCCL_RANKS; ++r) {
-    ranks[r].rank = r;
-    ranks[r].emulator = emulator;
-    ranks[r].id = ranks[0].id;
+    ranks[r].arch = "emu";
     ranks[r].folder = r == 0 ? folder : "";
-    assert_int_equal(pthread_create(&ranks[r].thread, NULL, serve_over_nccl, &ranks[r]), 0);
   }
-  for (int r = 0; r < NCCL_RANKS; ++r) pthread_join(ranks[r].thread, NULL);
+  run_over_nccl(ranks);
   for (int r = 0; r < NCCL_RANKS; ++r) {
     assert_string_equal(ranks[r].error, "");
     assert_string_equal(ranks[r].digest, lampar_pack_digest(pack));
@@ -549,15 +566,34 @@ static void ranks_may_share_over_nccl(void **state) {
   unsetenv("LAMPAR_DEBUG_FILE");
 }
 
+/* It has no arch to build for, and says so over the communicator's own context. */
+static void a_rank_without_a_context_fails_all_over_nccl(void **state) {
+  (void)state;
+  if (!has_emulator()) skip();
+  setenv("LAMPAR_DEVICE", "emu", 1);
+  nccl_rank ranks[NCCL_RANKS] = {{0}};
+  for (int r = 0; r < NCCL_RANKS; ++r) ranks[r].folder = "";
+  ranks[1].has_no_context = true;
+  const time_t start = time(NULL);
+  run_over_nccl(ranks);
+  assert_true(time(NULL) - start < 30);
+  for (int r = 0; r < NCCL_RANKS; ++r) {
+    assert_int_equal(ranks[r].status, LAMPAR_ERROR_DRIVER);
+    if (strstr(ranks[r].error, "rank 1, step sources: this thread has no CUDA context") == NULL)
+      fail_msg("rank %d: %s", r, ranks[r].error);
+  }
+  unsetenv("LAMPAR_DEVICE");
+}
+
 static void expect_all(rank ranks[RANKS], int culprit, lampar_status status, const char *part) {
   char from[32];
-  snprintf(from, sizeof from, "rank %d: ", culprit);
+  snprintf(from, sizeof from, "rank %d, step ", culprit);
   for (int r = 0; r < RANKS; ++r) {
-    const trial *const t = &ranks[r].trial;
-    assert_null(t->pack);
-    assert_int_equal(t->status, status);
-    if (strstr(t->error, part) == NULL || (r != culprit && strstr(t->error, from) == NULL))
-      fail_msg("rank %d, without '%s' or '%s': %s", r, from, part, t->error);
+    const build *const b = &ranks[r].build;
+    assert_null(b->pack);
+    assert_int_equal(b->status, status);
+    if (strstr(b->error, part) == NULL || strncmp(b->error, from, strlen(from)) != 0)
+      fail_msg("rank %d, without '%s' or '%s': %s", r, from, part, b->error);
   }
 }
 
@@ -569,29 +605,29 @@ static int stop_at_once(void *user, uint32_t done, uint32_t total, const char *n
 static void a_failure_of_one_rank_is_the_failure_of_all(void **state) {
   (void)state;
   rank ranks[RANKS];
-  for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
-  ranks[3].trial.spec = "/nowhere.lua";
+  for (int r = 0; r < RANKS; ++r) ranks[r].build = prepare("");
+  ranks[3].build.spec = "/nowhere.lua";
   run_ranks(ranks);
   expect_all(ranks, 3, LAMPAR_ERROR_ARGUMENT, "/nowhere.lua: cannot be read");
 
-  for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
-  ranks[5].trial.options.progress = stop_at_once;
+  for (int r = 0; r < RANKS; ++r) ranks[r].build = prepare("");
+  ranks[5].build.options.progress = stop_at_once;
   run_ranks(ranks);
   expect_all(ranks, 5, LAMPAR_ERROR_CANCELLED, "stopped by the progress function after 1 of 1");
 
-  for (int r = 0; r < RANKS; ++r) ranks[r].trial = prepare("");
-  ranks[6].trial.options.world = 4;
+  for (int r = 0; r < RANKS; ++r) ranks[r].build = prepare("");
+  ranks[6].build.options.world = 4;
   run_ranks(ranks);
   for (int r = 0; r < RANKS; ++r) {
-    assert_int_equal(ranks[r].trial.status, LAMPAR_ERROR_ARGUMENT);
-    assert_non_null(strstr(ranks[r].trial.error, "rank 6 builds other kernels than rank 0"));
+    assert_int_equal(ranks[r].build.status, LAMPAR_ERROR_ARGUMENT);
+    assert_non_null(strstr(ranks[r].build.error, "rank 6 builds other kernels than rank 0"));
   }
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       scratch_test(cold_and_warm_are_the_offline_pack),
-      scratch_test(a_damaged_entry_is_made_again),
+      scratch_test(a_damaged_entry_is_compiled_again),
       scratch_test(an_empty_variable_and_no_home_keep_nothing),
       scratch_test(a_build_waits_for_the_process_that_compiles),
       scratch_test(progress_can_stop_and_what_is_done_is_kept),
@@ -602,6 +638,7 @@ int main(int argc, char **argv) {
       scratch_test(without_an_arch_it_is_that_of_the_device),
       scratch_test(each_kernel_is_compiled_once_over_all_ranks),
       scratch_test(ranks_may_share_over_nccl),
+      cmocka_unit_test(a_rank_without_a_context_fails_all_over_nccl),
       cmocka_unit_test(a_failure_of_one_rank_is_the_failure_of_all),
   };
   if (argc != 3) {

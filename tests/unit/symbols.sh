@@ -1,13 +1,14 @@
-# liblampar exports what lampar.h declares, and what private_api.h declares under a version of its own;
+# liblampar exports what lampar.h declares, and what private headers declare under a version of its own;
 # it needs nothing but libc.
 set -eu
 exported() { nm -D --defined-only "$LIBRARY" | awk -v node="$1" '$2 == "T" && $3 ~ "@@" node "$" { sub(/@.*/, "", $3); print $3 }' | sort; }
-declared() { sed -n 's/^LAMPAR_API .*[ *]\(lampar_[a-z_]*\)(.*/\1/p' "$1" | sort; }
+declared() { sed -n 's/^LAMPAR_API .*[ *]\(lampar_[a-z_]*\)(.*/\1/p' "$@" | sort; }
 exported LAMPAR_0 >"$OUT.exported"
 declared "$HEADER" >"$OUT.declared"
 diff -u "$OUT.declared" "$OUT.exported"
 exported LAMPAR_PRIVATE >"$OUT.exported-private"
-declared "$PRIVATE_HEADER" >"$OUT.declared-private"
+# shellcheck disable=SC2086 # a list
+declared $PRIVATE_HEADERS >"$OUT.declared-private"
 diff -u "$OUT.declared-private" "$OUT.exported-private"
 all=$(nm -D --defined-only "$LIBRARY" | awk '$2 == "T"' | wc -l)
 [ "$all" -eq "$(cat "$OUT.exported" "$OUT.exported-private" | wc -l)" ]

@@ -1,0 +1,3 @@
+#include "fuzz.h"
+
+size_t fuzz_accepted;

@@ -1,0 +1,1 @@
+return spec { name = "a", arch = { "emu" }, world = { 2 }, dtype = { "bf16" }, hidden = { 64 } }
