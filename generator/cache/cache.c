@@ -25,10 +25,10 @@ typedef struct folder {
 } folder;
 
 struct lampar_cache {
-  folder *folders; /* in the order of looking; the last is written when `is_writable` */
+  folder *folders; /* in search order; the last is written if `is_writable` */
   size_t count;
   bool is_writable;
-  atomic_bool has_failed; /* to write: nothing is tried again */
+  atomic_bool has_failed; /* to write: there is no second attempt */
   const lampar_logger *logger;
 };
 
@@ -38,13 +38,14 @@ static lampar_status add_folder(lampar_cache *cache, const char *path, bool crea
   folder *const next = &cache->folders[cache->count];
   *added = false;
   if (lampar_cache_place_open(path, create, &next->file) != LAMPAR_OK) {
-    lampar_log(cache->logger, LAMPAR_LOG_WARN, "cache: %s; it is not used", lampar_last_error());
+    lampar_log(cache->logger, LAMPAR_LOG_WARN, "cache: %s; the folder is not used",
+               lampar_last_error());
     return LAMPAR_OK;
   }
   next->path = strdup(path);
   if (next->path == NULL) {
     close(next->file);
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the cache");
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the cache");
   }
   ++cache->count;
   *added = true;
@@ -75,7 +76,7 @@ lampar_status lampar_cache_open(const char *const *read_folders, size_t read_fol
   if (cache != NULL) cache->folders = calloc(read_folder_count + 1, sizeof *cache->folders);
   if (cache == NULL || cache->folders == NULL) {
     free(cache);
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the cache");
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the cache");
   }
   cache->logger = logger;
   const lampar_status status = add_folders(cache, read_folders, read_folder_count, write_folder);
@@ -119,7 +120,7 @@ static void name_entry(const lampar_cache_key *key, const uint8_t build[LAMPAR_D
   snprintf(name + used, NAME_BYTES - used, "%s-%s", key_hex, build_hex);
 }
 
-/* The entry of whatever build, the greatest name of several, so that the choice is always the same.
+/* An entry of any build: of several the one with the greatest name, so that the choice is stable.
  */
 static bool name_any_entry(const folder *from, const lampar_cache_key *key, char name[NAME_BYTES]) {
   char key_hex[LAMPAR_DIGEST_HEX], best[ENTRY_NAME_LENGTH + 1] = "";
@@ -150,7 +151,7 @@ static const char *read_bytes(int file, char **bytes, size_t *size) {
   if (facts.st_size > LAMPAR_CACHE_ENTRY_BYTES_MAX) return "is too large";
   *size = (size_t)facts.st_size;
   *bytes = malloc(*size + 1);
-  if (*bytes == NULL) return "finds no memory";
+  if (*bytes == NULL) return "cannot be read: out of memory";
   switch (lampar_file_bytes_read(file, *bytes, *size)) {
   case 0: return NULL;
   case ENODATA: return "is truncated";
@@ -172,8 +173,9 @@ static bool find_in(const lampar_cache *cache, const folder *from, const lampar_
   free(bytes);
   if (file >= 0) close(file);
   if (wrong != NULL && !is_quiet)
-    lampar_log(cache->logger, LAMPAR_LOG_WARN, "cache: %s/%s %s; %s is looked for elsewhere",
-               from->path, name, wrong, key->name);
+    lampar_log(cache->logger, LAMPAR_LOG_WARN,
+               "cache: %s/%s %s; %s is treated as missing from this folder", from->path, name,
+               wrong, key->name);
   return wrong == NULL;
 }
 
@@ -195,11 +197,11 @@ bool lampar_cache_find_again(lampar_cache *cache, const lampar_cache_key *key, c
 static void warn_unwritable(lampar_cache *cache, const char *name, int cause) {
   if (atomic_exchange(&cache->has_failed, true)) return;
   lampar_log(cache->logger, LAMPAR_LOG_WARN,
-             "cache: %s/%s cannot be written: %s; kernels of this process are not kept",
+             "cache: %s/%s cannot be written: %s; this process stores no more kernels",
              lampar_cache_folder(cache), name, strerror(cause));
 }
 
-/* Opens a file that must be new, after its folders; 0 or the errno of what failed. */
+/* Creates a new file, and its folders if they are missing; 0 or the errno of what failed. */
 static int create(const folder *to, const char *name, int *file) {
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   *file = openat(to->file, name, flags, 0600);
@@ -214,10 +216,10 @@ static int create(const folder *to, const char *name, int *file) {
   return *file >= 0 ? 0 : errno;
 }
 
-/* The file is synced before it gets its name; the name need not be, a lost one is a miss. */
+/* The file is synced before it is renamed; the folder is not: a lost name is only a miss. */
 static int write_entry(const folder *to, const lampar_cache_key *key, const char *name,
                        const char *entry, size_t size) {
-  /* Processes of several containers may share the folder: a number of the process is not enough. */
+  /* Containers may share the folder, and process ids repeat there: use a random number. */
   char temporary[NAME_BYTES];
   uint64_t number;
   if (getrandom(&number, sizeof number, 0) != sizeof number) return errno;

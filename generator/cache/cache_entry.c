@@ -41,7 +41,7 @@ lampar_status lampar_cache_entry_make(const lampar_cache_key *key, const lampar_
   *size = sizeof(header) + code->size;
   *entry = malloc(*size);
   if (*entry == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory for its cache entry", key->name);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory for its cache entry", key->name);
   header h = {.format = LAMPAR_CACHE_FORMAT,
               .header_bytes = sizeof h,
               .source_bytes = key->source_bytes,
@@ -60,7 +60,7 @@ const char *lampar_cache_entry_read(const char *entry, size_t size, const lampar
                                     const uint8_t *build, lampar_cache_code *code) {
   header h;
   uint8_t digest[LAMPAR_DIGEST_BYTES];
-  /* Magic and format come first in every format. */
+  /* Every format starts with magic and format number. */
   if (size < offsetof(header, header_bytes)) return "is truncated";
   memcpy(&h, entry, size < sizeof h ? size : sizeof h);
   if (memcmp(h.magic, LAMPAR_CACHE_MAGIC, sizeof h.magic) != 0) return "is not a cache entry";
@@ -68,14 +68,14 @@ const char *lampar_cache_entry_read(const char *entry, size_t size, const lampar
   if (size < sizeof h || h.code_bytes != size - sizeof h) return "is truncated";
   digest_of(&h, entry + sizeof h, digest);
   if (h.header_bytes != sizeof h || memcmp(digest, h.digest, sizeof digest) != 0)
-    return "is damaged (its digest does not fit)";
+    return "is damaged (wrong digest)";
   if (memcmp(h.key, key->digest, sizeof h.key) != 0 || h.source_bytes != key->source_bytes ||
       strncmp(h.name, key->name, sizeof h.name) != 0 ||
       (build != NULL && memcmp(h.build, build, sizeof h.build) != 0))
     return "holds another kernel";
   if (h.code_bytes == 0) return "holds no code";
   code->bytes = malloc(h.code_bytes);
-  if (code->bytes == NULL) return "finds no memory";
+  if (code->bytes == NULL) return "cannot be read: out of memory";
   memcpy(code->bytes, entry + sizeof h, h.code_bytes);
   code->size = h.code_bytes;
   memcpy(code->build, h.build, sizeof code->build);

@@ -14,7 +14,7 @@
 
 enum { DEPTH = 3 }; /* FOLDER/v1/ab/FILE */
 
-/* Only what the cache itself makes: a folder may hold other things as well. */
+/* Only files that the cache creates: the folder may hold others as well. */
 static bool is_ours(const FTSENT *entry) {
   const char *const version = entry->fts_parent->fts_parent->fts_name;
   return version[0] == 'v' && strspn(version + 1, "0123456789") == strlen(version + 1) &&
@@ -23,12 +23,13 @@ static bool is_ours(const FTSENT *entry) {
 
 static lampar_status add(lampar_cache_list *list, const char *path, size_t size) {
   lampar_cache_file *const more = realloc(list->files, (list->count + 1) * sizeof *list->files);
-  if (more == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for a list of the cache");
+  if (more == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a list of the cache");
   list->files = more;
   lampar_cache_file *const file = &list->files[list->count];
   *file = (lampar_cache_file){.path = strdup(path), .size = size};
   if (file->path == NULL)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for a list of the cache");
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a list of the cache");
   ++list->count;
   char start[LAMPAR_CACHE_ENTRY_NAME_END], name[LAMPAR_NAME_BYTES];
   FILE *const in = fopen(path, "rb");

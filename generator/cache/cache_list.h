@@ -1,4 +1,4 @@
-/* The files of a cache's folder, for people who look into it or empty it. */
+/* The files in the cache's folder, to list or delete them. */
 #ifndef LAMPAR_CACHE_LIST_H
 #define LAMPAR_CACHE_LIST_H
 
@@ -9,7 +9,7 @@
 
 typedef struct lampar_cache_file {
   char *path;
-  char *kernel; /* NULL: it says of no kernel of this format: another format, or a leftover */
+  char *kernel; /* NULL: not an entry of this format, or a leftover */
   size_t size;  /* bytes */
 } lampar_cache_file;
 
@@ -19,14 +19,14 @@ typedef struct lampar_cache_list {
   size_t count;
 } lampar_cache_list;
 
-/* A folder that is not there has no files. The caller frees the list. Errors: SYSTEM (cannot be
+/* A missing folder has no files. The caller frees the list. Errors: SYSTEM (cannot be
  * read), ARGUMENT (a folder that the cache refuses). */
 lampar_status lampar_cache_list_read(const char *folder, lampar_cache_list *list);
 void lampar_cache_list_free(lampar_cache_list *list);
 
-/* Deletes the files of the list, which loses their paths, and the folders that are empty then,
- * below `folder`. Processes that use the cache meanwhile are not disturbed: what is gone is a miss.
- * Errors: SYSTEM, naming the file. */
+/* Deletes the files of the list, which loses their paths, and the folders below `folder` that are
+ * empty then. Safe while processes use the cache: a deleted file is a miss. Errors: SYSTEM, naming
+ * the file. */
 lampar_status lampar_cache_list_delete(const char *folder, lampar_cache_list *list);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/environment.h"
 #include "spec/folders.h"
 
-/* False when the path is too long to be used. */
+/* Returns false when the path is too long. */
 static bool try_folder(lampar_cache_place *place, const char *source, const char *folder,
                        size_t length, const char *below) {
   const int size = snprintf(place->path, sizeof place->path, "%.*s%s", (int)length, folder, below);

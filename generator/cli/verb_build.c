@@ -13,6 +13,7 @@
 #include "offline/output_file.h"
 #include "pack/arch.h"
 #include "plan/plan.h"
+#include "spec/spec_archs.h"
 
 typedef struct arguments {
   const char *spec, *output, *archs, *templates;
@@ -62,24 +63,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-static bool has_arch(const uint32_t *archs, size_t count, uint32_t arch) {
-  for (size_t i = 0; i < count; ++i)
-    if (archs[i] == arch) return true;
-  return false;
-}
-
 static lampar_status arch_missing(const lampar_spec *spec, const char *wanted) {
-  char known[128] = "";
-  for (size_t i = 0, used = 0; i < spec->arch_count && used < sizeof known; ++i)
-    used += (size_t)snprintf(known + used, sizeof known - used, " %s",
-                             lampar_arch_name(spec->archs[i]));
+  char known[LAMPAR_SPEC_ARCH_NAMES_BYTES];
+  lampar_spec_arch_names(spec, known);
   return lampar_fail(LAMPAR_ERROR_ARGUMENT, "--arch '%s': the spec %s has only%s", wanted,
                      spec->name, known);
 }
 
 /* Keeps only the archs that `list` names: "sm_90,sm_100". */
 static lampar_status narrow(lampar_spec *spec, const char *list) {
-  uint32_t kept[LAMPAR_SPEC_ARCHS];
+  uint32_t archs[LAMPAR_SPEC_ARCHS];
   size_t count = 0;
   while (true) {
     char name[32];
@@ -87,14 +80,14 @@ static lampar_status narrow(lampar_spec *spec, const char *list) {
     const size_t length = strcspn(list, ",");
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
              list);
-    if (!lampar_arch_parse(name, &arch) || !has_arch(spec->archs, spec->arch_count, arch))
+    if (!lampar_arch_parse(name, &arch) ||
+        !lampar_archs_contain(spec->archs, spec->arch_count, arch))
       return arch_missing(spec, name);
-    if (!has_arch(kept, count, arch)) kept[count++] = arch;
+    if (!lampar_archs_contain(archs, count, arch)) archs[count++] = arch;
     if (list[length] == '\0') break;
     list += length + 1;
   }
-  memcpy(spec->archs, kept, count * sizeof *kept);
-  spec->arch_count = count;
+  lampar_spec_keep_archs(spec, archs, count);
   return LAMPAR_OK;
 }
 
@@ -136,13 +129,14 @@ static lampar_status make_ninja_text(const arguments *given, const lampar_plan *
       .line_info = given->compiler.line_info,
   };
   char *spec = NULL, *stages = NULL;
-  lampar_status status = make_absolute(given->spec, &spec);
-  if (status == LAMPAR_OK && plan->stages_folder != NULL)
-    status = make_absolute(plan->stages_folder, &stages);
+  lampar_status status;
+  LAMPAR_TRY_OUT(make_absolute(given->spec, &spec));
+  if (plan->stages_folder != NULL) LAMPAR_TRY_OUT(make_absolute(plan->stages_folder, &stages));
   facts.spec = spec;
   facts.stages = stages;
-  if (status == LAMPAR_OK) status = make_files_absolute(read, &facts.spec_files);
-  if (status == LAMPAR_OK) status = lampar_ninja_file_make(plan, &facts, text);
+  LAMPAR_TRY_OUT(make_files_absolute(read, &facts.spec_files));
+  LAMPAR_TRY_OUT(lampar_ninja_file_make(plan, &facts, text));
+out:
   lampar_files_free(&facts.spec_files);
   free(spec);
   free(stages);
@@ -169,19 +163,19 @@ static lampar_status prepare(const arguments *given, const lampar_plan *plan,
                              const lampar_files *read, const lampar_nvrtc *nvrtc,
                              const char *folder) {
   char *plan_text = NULL, *compiler_text = NULL, *ninja_text = NULL;
-  lampar_status status = LAMPAR_OK;
-  for (size_t i = 0; i < plan->variant_count && status == LAMPAR_OK; ++i)
+  lampar_status status;
+  for (size_t i = 0; i < plan->variant_count; ++i)
     if (plan->variants[i].arch != LAMPAR_ARCH_EMU)
-      status = lampar_nvrtc_require(nvrtc, plan->variants[i].arch);
-  if (status == LAMPAR_OK) status = lampar_plan_to_json(plan, &plan_text);
-  if (status == LAMPAR_OK)
-    status =
-        lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true), &compiler_text);
-  if (status == LAMPAR_OK) status = make_ninja_text(given, plan, read, nvrtc, &ninja_text);
-  if (status == LAMPAR_OK) status = lampar_output_folder_make(folder);
-  if (status == LAMPAR_OK) status = write_text(folder, "plan.json", plan_text);
-  if (status == LAMPAR_OK) status = write_text(folder, "compiler.json", compiler_text);
-  if (status == LAMPAR_OK) status = write_text(folder, "build.ninja", ninja_text);
+      LAMPAR_TRY_OUT(lampar_nvrtc_require(nvrtc, plan->variants[i].arch));
+  LAMPAR_TRY_OUT(lampar_plan_to_json(plan, &plan_text));
+  LAMPAR_TRY_OUT(
+      lampar_compiler_file_make(nvrtc, &given->compiler, has_kernels(plan, true), &compiler_text));
+  LAMPAR_TRY_OUT(make_ninja_text(given, plan, read, nvrtc, &ninja_text));
+  LAMPAR_TRY_OUT(lampar_output_folder_make(folder));
+  LAMPAR_TRY_OUT(write_text(folder, "plan.json", plan_text));
+  LAMPAR_TRY_OUT(write_text(folder, "compiler.json", compiler_text));
+  LAMPAR_TRY_OUT(write_text(folder, "build.ninja", ninja_text));
+out:
   free(plan_text);
   free(compiler_text);
   free(ninja_text);
@@ -216,12 +210,14 @@ lampar_status lampar_verb_build(int argc, char **argv, bool *passed) {
   lampar_spec spec = {0};
   lampar_plan plan = {0};
   lampar_files read = {0};
-  lampar_status status = lampar_spec_read(given.spec, &spec, &read);
-  if (status == LAMPAR_OK && given.archs != NULL) status = narrow(&spec, given.archs);
-  if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
-  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, &read);
+  lampar_status status;
+  LAMPAR_TRY_OUT(lampar_spec_read(given.spec, &spec, &read));
+  if (given.archs != NULL) LAMPAR_TRY_OUT(narrow(&spec, given.archs));
+  LAMPAR_TRY_OUT(lampar_template_folder(given.templates, templates));
+  LAMPAR_TRY_OUT(lampar_plan_make(&spec, templates, &plan, &read));
   given.templates = templates;
-  if (status == LAMPAR_OK) status = build(&given, &plan, &read);
+  LAMPAR_TRY_OUT(build(&given, &plan, &read));
+out:
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);
   lampar_files_free(&read);

@@ -112,9 +112,9 @@ static void print_table(const lampar_kernel_info *infos, size_t count) {
 
 static lampar_status print_json(const lampar_pack *pack, size_t first, size_t count) {
   cJSON *const root = cJSON_CreateObject();
-  const bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", 1) &&
-                    cJSON_AddStringToObject(root, "name", lampar_pack_name(pack)) &&
-                    cJSON_AddStringToObject(root, "digest", lampar_pack_digest(pack)) &&
+  const bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", 1) != NULL &&
+                    cJSON_AddStringToObject(root, "name", lampar_pack_name(pack)) != NULL &&
+                    cJSON_AddStringToObject(root, "digest", lampar_pack_digest(pack)) != NULL &&
                     lampar_manifest_kernels(root, pack, first, count);
   char *text;
   LAMPAR_TRY(lampar_json_text(root, good, &text));
@@ -145,15 +145,15 @@ static lampar_status print_source(const arguments *given) {
 static lampar_status show(const arguments *given, const lampar_pack *pack) {
   lampar_kernel_info *infos;
   size_t first, count = lampar_pack_count(pack);
-  lampar_status status = read_infos(pack, &infos);
-  if (status == LAMPAR_OK) status = choose(given, infos, &first, &count);
-  if (status == LAMPAR_OK) {
-    if (given->source) status = print_source(given);
-    else if (given->sass)
-      status = lampar_disassembly_print(infos[first].code, infos[first].code_size);
-    else if (given->json) status = print_json(pack, first, count);
-    else print_table(infos + first, count);
-  }
+  lampar_status status;
+  LAMPAR_TRY_OUT(read_infos(pack, &infos));
+  LAMPAR_TRY_OUT(choose(given, infos, &first, &count));
+  if (given->source) status = print_source(given);
+  else if (given->sass)
+    status = lampar_disassembly_print(infos[first].code, infos[first].code_size);
+  else if (given->json) status = print_json(pack, first, count);
+  else print_table(infos + first, count);
+out:
   free(infos);
   return status;
 }

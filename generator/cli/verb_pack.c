@@ -68,16 +68,16 @@ static lampar_status write_files(const arguments *given, const lampar_plan *plan
   uint8_t *bytes = NULL;
   char *compiler = NULL, *manifest = NULL;
   size_t size, compiler_size;
-  lampar_status status = lampar_pack_write(plan, cubins, &bytes, &size);
-  if (status == LAMPAR_OK && given->compiler != NULL)
-    status = lampar_file_read(given->compiler, LAMPAR_COMPILER_FILE_BYTES_MAX, &compiler,
-                              &compiler_size);
-  if (status == LAMPAR_OK)
-    status = lampar_manifest_make(plan, bytes, size, slash != NULL ? slash + 1 : given->output,
-                                  compiler, &manifest);
-  if (status == LAMPAR_OK) status = lampar_output_file_write(given->output, bytes, size);
-  if (status == LAMPAR_OK)
-    status = lampar_output_file_write(given->manifest, manifest, strlen(manifest));
+  lampar_status status;
+  LAMPAR_TRY_OUT(lampar_pack_write(plan, cubins, &bytes, &size));
+  if (given->compiler != NULL)
+    LAMPAR_TRY_OUT(lampar_file_read(given->compiler, LAMPAR_COMPILER_FILE_BYTES_MAX, &compiler,
+                                    &compiler_size));
+  LAMPAR_TRY_OUT(lampar_manifest_make(plan, bytes, size, slash != NULL ? slash + 1 : given->output,
+                                      compiler, &manifest));
+  LAMPAR_TRY_OUT(lampar_output_file_write(given->output, bytes, size));
+  LAMPAR_TRY_OUT(lampar_output_file_write(given->manifest, manifest, strlen(manifest)));
+out:
   free(bytes);
   free(compiler);
   free(manifest);

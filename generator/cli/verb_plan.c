@@ -80,10 +80,12 @@ lampar_status lampar_verb_plan(int argc, char **argv, bool *passed) {
   char templates[PATH_MAX];
   lampar_spec spec = {0};
   lampar_plan plan = {0};
-  lampar_status status = lampar_spec_read(given.spec, &spec, NULL);
-  if (status == LAMPAR_OK) status = lampar_template_folder(given.templates, templates);
-  if (status == LAMPAR_OK) status = lampar_plan_make(&spec, templates, &plan, NULL);
-  if (status == LAMPAR_OK) status = print_plan(&given, &spec, &plan);
+  lampar_status status;
+  LAMPAR_TRY_OUT(lampar_spec_read(given.spec, &spec, NULL));
+  LAMPAR_TRY_OUT(lampar_template_folder(given.templates, templates));
+  LAMPAR_TRY_OUT(lampar_plan_make(&spec, templates, &plan, NULL));
+  LAMPAR_TRY_OUT(print_plan(&given, &spec, &plan));
+out:
   lampar_plan_free(&plan);
   lampar_spec_free(&spec);
   return status;

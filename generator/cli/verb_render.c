@@ -143,10 +143,12 @@ lampar_status lampar_verb_render(int argc, char **argv, bool *passed) {
   lampar_files read = {0};
   char *source = NULL;
   const lampar_variant *variant = NULL;
-  lampar_status status = lampar_plan_read(given.plan, &plan);
-  if (status == LAMPAR_OK) status = find_variant(given.plan, &plan, given.name, &variant);
-  if (status == LAMPAR_OK) status = render(&given, &plan, variant, &source, &read);
-  if (status == LAMPAR_OK) status = write_source(&given, source, &read);
+  lampar_status status;
+  LAMPAR_TRY_OUT(lampar_plan_read(given.plan, &plan));
+  LAMPAR_TRY_OUT(find_variant(given.plan, &plan, given.name, &variant));
+  LAMPAR_TRY_OUT(render(&given, &plan, variant, &source, &read));
+  LAMPAR_TRY_OUT(write_source(&given, source, &read));
+out:
   free(source);
   lampar_files_free(&read);
   lampar_plan_free(&plan);

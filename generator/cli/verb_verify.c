@@ -194,7 +194,8 @@ static lampar_status verify_fused(verification *v, const lampar_variant *variant
                                   const shape *shapes, size_t count, outcome *result) {
   uint64_t rows[SIZES_MAX];
   for (size_t i = 0; i < count; ++i) rows[i] = shapes[i].rows;
-  return lampar_epilogue_verify(v->batches, variant, rows, count, v->given->seed, &result->calls, &result->has_reference);
+  return lampar_epilogue_verify(v->batches, variant, rows, count, v->given->seed, &result->calls,
+                                &result->has_reference);
 }
 
 static lampar_status verify_kernel(verification *v, size_t index, outcome *result) {

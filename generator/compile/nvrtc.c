@@ -15,7 +15,7 @@ struct lampar_nvrtc {
   lampar_nvrtc_library library;
   int major, minor;
   char version[24];
-  int *archs; /* 90 for sm_90; a 0 behind */
+  int *archs; /* 90 for sm_90; 0 ends the list */
   int arch_count;
   int (*version_of)(int *major, int *minor);
   int (*count_archs)(int *count);
@@ -31,7 +31,7 @@ struct lampar_nvrtc {
   const char *(*error_string)(int result);
 };
 
-/* The oldest that the project supports; it knows all of the options below but the last. */
+/* The oldest version that lampar supports; it has all options below except --no-cache. */
 enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 4 };
 
 static bool is_at_least(const lampar_nvrtc *nvrtc, int major, int minor) {
@@ -59,7 +59,7 @@ static lampar_status bind(lampar_nvrtc *nvrtc) {
     void *const entry = dlsym(nvrtc->library.handle, entries[i].name);
     if (entry == NULL)
       return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                         "%s has no %s, so it is no NVRTC of CUDA %d.%d or later; name one in "
+                         "%s has no %s, so it is not NVRTC of CUDA %d.%d or later; name one in "
                          "LAMPAR_NVRTC_LIBRARY",
                          nvrtc->library.path, entries[i].name, OLDEST_MAJOR, OLDEST_MINOR);
     memcpy(entries[i].slot, &entry, sizeof entry);
@@ -71,7 +71,7 @@ static lampar_status query_versions(lampar_nvrtc *nvrtc) {
   const char *const path = nvrtc->library.path;
   if (nvrtc->version_of(&nvrtc->major, &nvrtc->minor) != 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                       "%s does not tell its version; name another in "
+                       "%s does not report its version; name another in "
                        "LAMPAR_NVRTC_LIBRARY",
                        path);
   snprintf(nvrtc->version, sizeof nvrtc->version, "%d.%d", nvrtc->major, nvrtc->minor);
@@ -82,12 +82,15 @@ static lampar_status query_versions(lampar_nvrtc *nvrtc) {
         "LAMPAR_NVRTC_LIBRARY",
         nvrtc->version, path, OLDEST_MAJOR, OLDEST_MINOR);
   if (nvrtc->count_archs(&nvrtc->arch_count) != 0 || nvrtc->arch_count <= 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "NVRTC %s (%s) does not tell what it compiles for",
+    return lampar_fail(LAMPAR_ERROR_SYSTEM,
+                       "NVRTC %s (%s) does not report the architectures that it supports",
                        nvrtc->version, path);
   nvrtc->archs = calloc((size_t)nvrtc->arch_count + 1, sizeof *nvrtc->archs);
-  if (nvrtc->archs == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for NVRTC's archs");
+  if (nvrtc->archs == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for NVRTC's archs");
   if (nvrtc->list_archs(nvrtc->archs) != 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "NVRTC %s (%s) does not tell what it compiles for",
+    return lampar_fail(LAMPAR_ERROR_SYSTEM,
+                       "NVRTC %s (%s) does not report the architectures that it supports",
                        nvrtc->version, path);
   return LAMPAR_OK;
 }
@@ -95,7 +98,8 @@ static lampar_status query_versions(lampar_nvrtc *nvrtc) {
 lampar_status lampar_nvrtc_open(lampar_nvrtc **made) {
   *made = NULL;
   lampar_nvrtc *nvrtc = calloc(1, sizeof *nvrtc);
-  if (nvrtc == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for NVRTC's entry points");
+  if (nvrtc == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for NVRTC's entry points");
   lampar_status status = lampar_nvrtc_library_open(&nvrtc->library);
   if (status == LAMPAR_OK) status = bind(nvrtc);
   if (status == LAMPAR_OK) status = query_versions(nvrtc);
@@ -150,11 +154,11 @@ size_t lampar_nvrtc_arguments(const lampar_nvrtc *nvrtc, const lampar_nvrtc_opti
   size_t count = 0;
   arguments[count++] = "--std=c++17";
   arguments[count++] = "--minimal";
-  /* Results must not depend on which products a compilation happens to fuse with which sums. */
+  /* Results must not depend on which multiplications and additions a compiler contracts. */
   arguments[count++] = "--fmad=false";
-  /* The default raises the stack limit of the whole process. */
+  /* By default NVRTC raises the stack limit of the whole process. */
   arguments[count++] = "--modify-stack-limit=false";
-  /* NVRTC's own cache, in the user's home, would hide what this build really needs. */
+  /* NVRTC has a cache of its own in the user's home, which would hide what a build needs. */
   if (is_at_least(nvrtc, 12, 9)) arguments[count++] = "--no-cache";
   if (options->line_info) arguments[count++] = "-lineinfo";
   return count;
@@ -164,7 +168,7 @@ static lampar_status copy_log(const lampar_nvrtc *nvrtc, program made, char **lo
   size_t size = 0;
   if (nvrtc->log_size(made, &size) != 0) size = 0;
   *log = calloc(size + 1, 1);
-  if (*log == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "no memory for the compiler's log");
+  if (*log == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the compiler's log");
   if (size > 0 && nvrtc->log(made, *log) != 0) (*log)[0] = '\0';
   return LAMPAR_OK;
 }
@@ -172,13 +176,14 @@ static lampar_status copy_log(const lampar_nvrtc *nvrtc, program made, char **lo
 static lampar_status copy_cubin(const lampar_nvrtc *nvrtc, program made, const char *name,
                                 char **cubin, size_t *size) {
   if (nvrtc->cubin_size(made, size) != 0 || *size == 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: NVRTC %s made no cubin", name, nvrtc->version);
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: NVRTC %s produced no cubin", name, nvrtc->version);
   *cubin = malloc(*size);
-  if (*cubin == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: no memory for its cubin", name);
+  if (*cubin == NULL)
+    return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory for its cubin", name);
   if (nvrtc->cubin(made, *cubin) == 0) return LAMPAR_OK;
   free(*cubin);
   *cubin = NULL;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: NVRTC %s does not give its cubin", name,
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: NVRTC %s does not return its cubin", name,
                      nvrtc->version);
 }
 

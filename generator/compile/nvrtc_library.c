@@ -12,14 +12,14 @@
 #include "base/environment.h"
 #include "spec/files.h"
 
-/* NODELETE: NVRTC does not give all of its memory back when it is unloaded. */
+/* NODELETE: NVRTC does not free all of its memory when it is unloaded. */
 enum { LIBRARY_BYTES_MAX = 1 << 30, OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
 
 /* Newest first. */
 static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
-/* Patterns of glob(7). A leading $NAME is a folder from the environment; such a pattern is passed
- * over when the variable is not set. */
+/* Patterns of glob(7). A leading $NAME is a folder from the environment; the pattern is skipped
+ * when the variable is not set. */
 static const char *const folders[] = {
     "$CUDA_HOME/lib64",
     "$CUDA_PATH/lib64",
@@ -143,7 +143,7 @@ static lampar_status identify(lampar_nvrtc_library *library) {
     const struct link_map *map = NULL;
     dlinfo(library->handle, RTLD_DI_LINKMAP, &map);
     return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                       "%s has no nvrtcVersion, so it is no NVRTC; name another file in "
+                       "%s has no nvrtcVersion, so it is not NVRTC; name another file in "
                        "LAMPAR_NVRTC_LIBRARY",
                        map != NULL ? map->l_name : "the library");
   }

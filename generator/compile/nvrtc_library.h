@@ -1,4 +1,4 @@
-/* Where NVRTC is, and which build of it. */
+/* Finds NVRTC, and identifies its build. */
 #ifndef LAMPAR_NVRTC_LIBRARY_H
 #define LAMPAR_NVRTC_LIBRARY_H
 

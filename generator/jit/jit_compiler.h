@@ -1,4 +1,4 @@
-/* The compiler of one arch: NVRTC, or for arch emu the host's C++ compiler. */
+/* The compiler of an arch: NVRTC, or for arch emu the host's C++ compiler. */
 #ifndef LAMPAR_JIT_COMPILER_H
 #define LAMPAR_JIT_COMPILER_H
 
@@ -7,14 +7,14 @@
 
 typedef struct lampar_jit_compiler {
   uint32_t arch;
-  bool is_there;                      /* else `why` says what is missing */
+  bool is_there;                      /* else `why` is the message */
   lampar_nvrtc *nvrtc;                /* NULL for arch emu */
-  uint8_t build[LAMPAR_DIGEST_BYTES]; /* tells apart compilers and options that may give different
-                                         code from one source */
+  uint8_t build[LAMPAR_DIGEST_BYTES]; /* differs for compilers and options that may compile one
+                                         source to different code */
   char why[768];
 } lampar_jit_compiler;
 
-/* Never fails: a compiler that is missing matters only when a kernel is. The caller closes it. */
+/* Never fails: a missing compiler matters only if a kernel is missing too. The caller closes it. */
 void lampar_jit_compiler_open(lampar_jit_compiler *compiler, uint32_t arch);
 void lampar_jit_compiler_close(lampar_jit_compiler *compiler);
 

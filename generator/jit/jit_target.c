@@ -5,12 +5,11 @@
 #include "base/error.h"
 #include "cuda/driver.h"
 #include "pack/arch.h"
+#include "spec/spec_archs.h"
 
 static lampar_status arch_missing(const lampar_spec *spec, const char *wanted) {
-  char known[128] = "";
-  for (size_t i = 0, used = 0; i < spec->arch_count && used < sizeof known; ++i)
-    used += (size_t)snprintf(known + used, sizeof known - used, " %s",
-                             lampar_arch_name(spec->archs[i]));
+  char known[LAMPAR_SPEC_ARCH_NAMES_BYTES];
+  lampar_spec_arch_names(spec, known);
   return lampar_fail(
       LAMPAR_ERROR_ARGUMENT,
       "spec %s: nothing in it runs on %s, its archs are%s; add one to its arch field", spec->name,
@@ -18,13 +17,10 @@ static lampar_status arch_missing(const lampar_spec *spec, const char *wanted) {
 }
 
 static lampar_status keep_arch(lampar_spec *spec, uint32_t arch) {
-  for (size_t i = 0; i < spec->arch_count; ++i) {
-    if (spec->archs[i] != arch) continue;
-    spec->archs[0] = arch;
-    spec->arch_count = 1;
-    return LAMPAR_OK;
-  }
-  return arch_missing(spec, lampar_arch_name(arch));
+  if (!lampar_archs_contain(spec->archs, spec->arch_count, arch))
+    return arch_missing(spec, lampar_arch_name(arch));
+  lampar_spec_keep_archs(spec, &arch, 1);
+  return LAMPAR_OK;
 }
 
 static lampar_status read_capability(uint32_t *capability) {
@@ -61,8 +57,8 @@ static lampar_status keep_world(lampar_spec *spec, uint32_t world) {
     return LAMPAR_OK;
   }
   return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                     "spec %s: has no kernels for %u ranks; add that to its world field",
-                     spec->name, world);
+                     "spec %s: no kernels for %u ranks; add %u to its world field", spec->name,
+                     world, world);
 }
 
 lampar_status lampar_jit_target_choose(lampar_spec *spec, const char *arch, int world) {
@@ -70,7 +66,7 @@ lampar_status lampar_jit_target_choose(lampar_spec *spec, const char *arch, int 
   if (arch == NULL) return keep_arch_of_device(spec);
   uint32_t number;
   if (!lampar_arch_parse(arch, &number))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "arch '%s': there is none such; it reads like sm_90",
+    return lampar_fail(LAMPAR_ERROR_ARGUMENT, "arch '%s' is unknown; an arch is written like sm_90",
                        arch);
   return keep_arch(spec, number);
 }

@@ -22,7 +22,7 @@ typedef struct lampar_tasks {
 
 /* Tasks start in ascending order. Returns when all threads have ended. After a failure no further
  * task starts, and the first failure is returned with its message. Stopped by `finished`: OK.
- * Errors: SYSTEM (no thread, no memory), or what a task returned. */
+ * Errors: SYSTEM (no thread, out of memory), or what a task returned. */
 lampar_status lampar_tasks_run(const lampar_tasks *tasks);
 
 #endif

@@ -1,31 +1,33 @@
--- How many kernels a key gets, and the shape of each. Geometry never changes a result's bits.
+-- The kernels of a key and their shapes. Geometry never changes a bit of a result.
 --
 -- A single-pass kernel has one warp for every vector (a warp-wide 512 bytes, one mailbox) and no loop,
--- which is the fastest while the blocks fit on the device. The persistent one takes everything, also
--- where several ranks share a device.
-local vector_bytes, warps_max, cluster_max -- the limits of variant.h, which each key brings along
+-- which is fastest while all blocks fit on the device. The persistent one takes every size, also where
+-- several ranks share a device.
+local vector_bytes, warps_max, cluster_max -- limits of variant.h, passed with each key
 
 local rules = {
   single_pass = { threads = 128, vectors = 8192 },
   persistent = { threads = 256 },
-  cluster_rows = 128, -- more rows than these fill the device with one block each
+  cluster_rows = 128, -- more rows fill the device with one block each
 }
 
--- The emulated device is small: there a persistent kernel loops after a few rows, which is what its tests
--- are for.
+-- On the emulated device a persistent kernel loops after a few rows, to be tested with small messages.
 local emulated = {
   single_pass = { threads = 64, vectors = 16 },
   persistent = { threads = 64 },
   cluster_rows = 2,
 }
 
--- The largest message, in KiB, that one-shot moves faster than two-shot: it moves world - 1 messages
--- where two-shot moves 2 (world - 1) / world. The limits that SGLang measured for kernels that push
--- and run in graphs, on H200 and on B200. A world between two of them takes the larger one's.
+-- The largest message, in KiB, for which one-shot is faster than two-shot: one-shot moves world - 1
+-- messages, two-shot 2 (world - 1) / world. SGLang measured these limits for push kernels in graphs, on
+-- H200 and B200. A world between two entries uses that of the larger one.
 local kib = 1024
 local hopper = { [3] = 1280, [4] = 384, [5] = 192, [8] = 128, [16] = 128 }
 local blackwell = { [4] = 1152, [8] = 512, [16] = 256 }
-local families = { sm_100 = blackwell, sm_103 = blackwell }
+-- Small on the emulated device, so that its tests see two-shot: among four ranks in kernels of both shapes, among more
+-- after persistent one-shot kernels.
+local emulated_limits = { [3] = 1280, [4] = 1, [16] = 16 }
+local families = { sm_100 = blackwell, sm_103 = blackwell, emu = emulated_limits }
 
 local function oneshot_limit(arch, world)
   if world < 3 then
@@ -48,8 +50,8 @@ local function shape(cluster, row_vectors)
   return { cluster = cluster, threads = 32 * ((of_block + vectors - 1) // vectors), vectors_per_warp = vectors }
 end
 
--- A row over several blocks is over sooner than in one: blocks of four warps, or of as few more as
--- there are blocks for. A row is shared out evenly.
+-- Several blocks finish a row sooner than one: as many blocks as divide it evenly and have at least four
+-- warps.
 local function cluster_shape(arch, row_vectors)
   if not has_clusters(arch) then
     return shape(1, row_vectors)
@@ -63,8 +65,8 @@ local function cluster_shape(arch, row_vectors)
   return shape(best, row_vectors)
 end
 
--- The shapes of a fused kernel, each with the most rows that a single-pass one of it takes. The vectors of
--- more than eight ranks need more registers than a lane of a block for a whole row has.
+-- The shapes of a fused kernel, each with the maximum rows of its single-pass kernel. With more than eight
+-- ranks, one block per row would need more registers than a lane has.
 local function fused_shapes(arch, row_vectors, world, own)
   local wide, one_block = cluster_shape(arch, row_vectors), shape(1, row_vectors)
   local rows = own.single_pass.vectors // row_vectors
@@ -76,10 +78,10 @@ local function fused_shapes(arch, row_vectors, world, own)
   return { wide, one_block }, one_block
 end
 
--- key: arch "sm_90", algorithms that are allowed, by name; world; hidden in elements (0: flat),
--- element_bytes; is_fused; rows: most of a call (row kernels), bytes: most of a call (flat).
--- Gives a list of { algorithm, threads, cluster, vectors_per_warp, persistent, rows, bytes }, the limits
--- ascending, rows 0 for flat kernels; and whether two-shot was wanted and not allowed.
+-- key: arch "sm_90"; algorithms: the allowed ones, by name; world; hidden in elements (0: flat),
+-- element_bytes; is_fused; rows: maximum per call (row kernels), bytes: maximum per call (flat);
+-- mailbox_bytes, warps_max, cluster_max: limits. Returns a list of { algorithm, threads, cluster, vectors_per_warp, persistent, rows, bytes }, the limits
+-- ascending, rows 0 for flat kernels; and whether two-shot was needed but not allowed.
 return function(key)
   vector_bytes, warps_max, cluster_max = key.mailbox_bytes, key.warps_max, key.cluster_max
   local row_bytes = key.hidden * key.element_bytes
@@ -110,7 +112,7 @@ return function(key)
     kernels[#kernels + 1] = kernel
   end
 
-  -- Kernels for calls that are larger than `covered`, up to `limit`; both in rows, or bytes if flat.
+  -- Adds kernels for calls larger than `covered`, up to `limit`; both in rows, or in bytes if flat.
   local function cover(algorithm, covered, limit)
     for _, chosen in ipairs(single_pass) do
       local takes = math.min(chosen.takes, limit)

@@ -11,24 +11,34 @@ local definitions = {
   "^__shared__.-([%w_]+)%[", "^constexpr .-([%w_]+) =",
 }
 
+-- What is known of a line: the kernels of a plan have most lines in common.
+local names, words_of = {}, {}
+
+-- The name that a line defines, or false. Definitions start in the first column.
 local function defined_in(text)
-  for _, pattern in ipairs(definitions) do
-    local name = string.match(text, pattern)
-    if name then
-      return name
+  local name = names[text]
+  if name == nil then
+    name = false
+    for _, pattern in ipairs(string.find(text, "^[%a_#]") and definitions or {}) do
+      name = name or string.match(text, pattern) or false
     end
+    names[text] = name
   end
+  return name
 end
 
 -- Adds the words of a line, which are not in a comment or a string.
 local function add_words(text, words)
-  if string.find(text, '"', 1, true) then
-    text = string.gsub(text, '"[^"]*"', "")
+  local list = words_of[text]
+  if not list then
+    local code = string.gsub(string.gsub(text, '"[^"]*"', ""), "//.*", "")
+    list = {}
+    for word in string.gmatch(code, "[%a_][%w_]+") do
+      list[#list + 1] = word
+    end
+    words_of[text] = list
   end
-  if string.find(text, "//", 1, true) then
-    text = string.gsub(text, "//.*", "")
-  end
-  for word in string.gmatch(text, "[%a_][%w_]+") do
+  for _, word in ipairs(list) do
     words[word] = true
   end
 end
@@ -49,39 +59,30 @@ local function paragraphs_of(block)
   return list
 end
 
-local function names_of(block, paragraph)
-  local names = {}
+local function is_used(block, paragraph, used)
+  local defines = false
   for at = paragraph.first, paragraph.last, entries do
-    names[#names + 1] = defined_in(block[at + 2])
-  end
-  return names
-end
-
-local function is_used(names, used)
-  for _, name in ipairs(names) do
-    if used[name] then
+    local name = defined_in(block[at + 2])
+    if name and used[name] then
       return true
     end
+    defines = defines or name
   end
-  return #names == 0
+  return not defines
 end
 
--- Marks the lines that stay.
+-- Marks the lines that stay, and the words in them as used.
 local function mark(block, paragraph, used, stays)
-  if not is_used(names_of(block, paragraph), used) then
+  if not is_used(block, paragraph, used) then
     return
   end
-  local words = {}
   for at = paragraph.last, paragraph.first, -entries do
     local text = block[at + 2]
-    local constant = string.match(text, "^constexpr .-([%w_]+) =")
-    if not constant or used[constant] or words[constant] then
+    local constant = string.find(text, "^constexpr ") and defined_in(text)
+    if not constant or used[constant] then
       stays[at] = true
-      add_words(text, words)
+      add_words(text, used)
     end
-  end
-  for word in pairs(words) do
-    used[word] = true
   end
 end
 

@@ -9,9 +9,9 @@
 
 static bool add(cJSON *root, const char *name, const char *version, const char *build,
                 const char *const *arguments, size_t count) {
-  if (root == NULL || !cJSON_AddStringToObject(root, "name", name) ||
-      !cJSON_AddStringToObject(root, "version", version) ||
-      (build != NULL && !cJSON_AddStringToObject(root, "build", build)))
+  if (root == NULL || cJSON_AddStringToObject(root, "name", name) == NULL ||
+      cJSON_AddStringToObject(root, "version", version) == NULL ||
+      (build != NULL && cJSON_AddStringToObject(root, "build", build) == NULL))
     return false;
   cJSON *const list = cJSON_CreateStringArray(arguments, (int)count);
   return list != NULL && cJSON_AddItemToObject(root, "options", list);

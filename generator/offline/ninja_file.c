@@ -87,7 +87,8 @@ static const char rules[] =
     "  restat = 1\n";
 
 static void put_plan_edge(FILE *out, const lampar_ninja_file *facts) {
-  fputs("\n# Another spec, tool or compiler makes these files again, and then what they change.\n"
+  fputs("\n# Another spec, tool or compiler regenerates these files, and rebuilds what depends on "
+        "them.\n"
         "build build.ninja plan.json compiler.json: plan |",
         out);
   for (size_t i = 0; i < facts->spec_files.count; ++i) {

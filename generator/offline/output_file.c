@@ -48,7 +48,6 @@ lampar_status lampar_output_file_write(const char *path, const void *bytes, size
 lampar_status lampar_output_folder_make(const char *path) {
   const int cause = lampar_folders_make(path, 0777);
   if (cause == 0) return LAMPAR_OK;
-  return lampar_fail(LAMPAR_ERROR_SYSTEM,
-                     "folder %s cannot be created: %s; choose another with -o", path,
-                     strerror(cause));
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "folder %s cannot be created: %s; choose another with -o",
+                     path, strerror(cause));
 }

@@ -1,4 +1,4 @@
-/* Files that are there whole or not at all. */
+/* Output files, which are complete or absent. */
 #ifndef LAMPAR_OUTPUT_FILE_H
 #define LAMPAR_OUTPUT_FILE_H
 
@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 
-/* Makes `path` a file of these bytes: written beside it, synced, renamed. A file that has them
- * already keeps its time stamp, so that nothing made from it is made again. Errors: SYSTEM (names
- * the file); the old file is then as it was. */
+/* Writes the file `path`: under a temporary name, then synced and renamed. A file that has these
+ * bytes already keeps its time stamp, so that nothing that depends on it is rebuilt. Errors: SYSTEM
+ * (names the file); an old file is then unchanged. */
 lampar_status lampar_output_file_write(const char *path, const void *bytes, size_t size);
 
-/* Makes the folder `path` and those above it, as far as they are missing. Errors: SYSTEM. */
+/* Creates the folder `path` and those above it, if they are missing. Errors: SYSTEM. */
 lampar_status lampar_output_folder_make(const char *path);
 
 #endif

@@ -22,10 +22,10 @@ static bool add_digest(cJSON *object, const void *bytes, size_t size) {
 static bool add_kernel(cJSON *entry, const lampar_pack_kernel *kernel) {
   const lampar_pack_record *const record = kernel->record;
   return lampar_variant_to_json(entry, &kernel->variant) &&
-         cJSON_AddNumberToObject(entry, "registers", record->registers) &&
-         cJSON_AddNumberToObject(entry, "shared_bytes", record->shared_bytes) &&
-         cJSON_AddNumberToObject(entry, "spill_bytes", record->spill_bytes) &&
-         cJSON_AddNumberToObject(entry, "code_bytes", (double)record->code_bytes) &&
+         cJSON_AddNumberToObject(entry, "registers", record->registers) != NULL &&
+         cJSON_AddNumberToObject(entry, "shared_bytes", record->shared_bytes) != NULL &&
+         cJSON_AddNumberToObject(entry, "spill_bytes", record->spill_bytes) != NULL &&
+         cJSON_AddNumberToObject(entry, "code_bytes", (double)record->code_bytes) != NULL &&
          add_digest(entry, kernel->code, record->code_bytes);
 }
 
@@ -57,17 +57,17 @@ static bool add_skips(cJSON *root, const lampar_plan *plan) {
   for (size_t i = 0; good && i < plan->skip_count; ++i) {
     cJSON *const skip = cJSON_CreateObject();
     good = skip != NULL && cJSON_AddItemToArray(skips, skip) &&
-           cJSON_AddStringToObject(skip, "what", plan->skips[i].what) &&
-           cJSON_AddStringToObject(skip, "why", plan->skips[i].why);
+           cJSON_AddStringToObject(skip, "what", plan->skips[i].what) != NULL &&
+           cJSON_AddStringToObject(skip, "why", plan->skips[i].why) != NULL;
   }
   return good;
 }
 
 static bool add_file(cJSON *root, const lampar_pack *pack, const char *name) {
   cJSON *const file = cJSON_AddObjectToObject(root, "pack");
-  return file != NULL && cJSON_AddStringToObject(file, "file", name) &&
-         cJSON_AddNumberToObject(file, "bytes", (double)pack->size) &&
-         cJSON_AddStringToObject(file, "digest", lampar_pack_digest(pack)) &&
+  return file != NULL && cJSON_AddStringToObject(file, "file", name) != NULL &&
+         cJSON_AddNumberToObject(file, "bytes", (double)pack->size) != NULL &&
+         cJSON_AddStringToObject(file, "digest", lampar_pack_digest(pack)) != NULL &&
          add_digest(file, pack->data, pack->size);
 }
 
@@ -78,9 +78,9 @@ static bool fill(cJSON *root, const lampar_plan *plan, const lampar_pack *pack,
     cJSON_Delete(made_with);
     return false;
   }
-  return cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) && add_archs(root, plan) &&
-         lampar_manifest_kernels(root, pack, 0, lampar_pack_count(pack)) && add_skips(root, plan) &&
-         add_file(root, pack, pack_file);
+  return cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) != NULL &&
+         add_archs(root, plan) && lampar_manifest_kernels(root, pack, 0, lampar_pack_count(pack)) &&
+         add_skips(root, plan) && add_file(root, pack, pack_file);
 }
 
 lampar_status lampar_manifest_make(const lampar_plan *plan, const uint8_t *bytes, size_t size,
@@ -92,12 +92,11 @@ lampar_status lampar_manifest_make(const lampar_plan *plan, const uint8_t *bytes
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "the compiler's file is not JSON; build it again");
     goto out;
   }
-  status = lampar_pack_open_memory(bytes, size, pack_file, &pack);
-  if (status != LAMPAR_OK) goto out;
+  LAMPAR_TRY_OUT(lampar_pack_open_memory(bytes, size, pack_file, &pack));
   root = cJSON_CreateObject();
-  bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", SCHEMA) &&
-              cJSON_AddStringToObject(root, "lampar_version", lampar_version()) &&
-              cJSON_AddStringToObject(root, "name", plan->name);
+  bool good = root != NULL && cJSON_AddNumberToObject(root, "schema_version", SCHEMA) != NULL &&
+              cJSON_AddStringToObject(root, "lampar_version", lampar_version()) != NULL &&
+              cJSON_AddStringToObject(root, "name", plan->name) != NULL;
   if (good) {
     good = fill(root, plan, pack, pack_file, made_with);
     made_with = NULL;

@@ -31,16 +31,16 @@ typedef struct planning {
 __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *plan, const char *what,
                                                                 const char *why, ...) {
   lampar_skip *skips = realloc(plan->skips, (plan->skip_count + 1) * sizeof *skips);
-  if (skips) plan->skips = skips;
-  lampar_skip entry = {skips ? strdup(what) : NULL, NULL};
+  if (skips != NULL) plan->skips = skips;
+  lampar_skip entry = {skips != NULL ? strdup(what) : NULL, NULL};
   va_list arguments;
   va_start(arguments, why);
-  if (entry.what && vasprintf(&entry.why, why, arguments) < 0) entry.why = NULL;
+  if (entry.what != NULL && vasprintf(&entry.why, why, arguments) < 0) entry.why = NULL;
   va_end(arguments);
   bool is_known = false;
-  for (size_t i = 0; entry.why && i < plan->skip_count; ++i)
+  for (size_t i = 0; entry.why != NULL && i < plan->skip_count; ++i)
     is_known |= strcmp(skips[i].what, entry.what) == 0 && strcmp(skips[i].why, entry.why) == 0;
-  if (entry.why && !is_known) {
+  if (entry.why != NULL && !is_known) {
     plan->skips[plan->skip_count++] = entry;
     return LAMPAR_OK;
   }
@@ -53,7 +53,7 @@ __attribute__((format(printf, 3, 4))) static lampar_status skip(lampar_plan *pla
 static lampar_status choose_widths(planning *p) {
   const lampar_spec *spec = p->spec;
   p->widths = calloc(spec->width_count + 1, sizeof *p->widths);
-  if (!p->widths) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
+  if (p->widths == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
   for (size_t i = 0; i < spec->width_count; ++i) {
     const lampar_width *width = &spec->widths[i];
     size_t same = 0;
@@ -63,11 +63,12 @@ static lampar_status choose_widths(planning *p) {
       continue;
     }
     char what[128];
-    snprintf(what, sizeof what, "hidden %u of %s%s", width->elements, width->model ? "model " : "",
-             width->model ? width->model : "the list");
+    snprintf(what, sizeof what, "hidden %u of %s%s", width->elements,
+             width->model != NULL ? "model " : "",
+             width->model != NULL ? width->model : "the list");
     LAMPAR_TRY(skip(p->plan, what, "the same kernels as hidden %u of %s%s", width->elements,
-                    spec->widths[same].model ? "model " : "",
-                    spec->widths[same].model ? spec->widths[same].model : "the list"));
+                    spec->widths[same].model != NULL ? "model " : "",
+                    spec->widths[same].model != NULL ? spec->widths[same].model : "the list"));
   }
   p->widths[p->width_count++] = 0;
   return LAMPAR_OK;
@@ -183,21 +184,16 @@ static void fill_shape(lua_State *L, lampar_variant *variant) {
   variant->max_bytes = (uint64_t)field(L, "bytes");
 }
 
-static uint64_t vectors_of(const lampar_variant *variant) {
-  const uint64_t mailboxes = lampar_variant_max_mailboxes(variant);
-  return variant->algorithm == LAMPAR_TWOSHOT ? mailboxes / 2 : mailboxes;
-}
-
 static lampar_status add_variant(lampar_plan *plan, const lampar_variant *variant) {
-  const uint64_t vectors = vectors_of(variant);
-  if (vectors <= LAMPAR_VECTORS_MAX) {
+  const uint64_t mailboxes = lampar_variant_max_mailboxes(variant);
+  if (mailboxes <= LAMPAR_VECTORS_MAX) {
     plan->variants[plan->variant_count++] = *variant;
     return LAMPAR_OK;
   }
   char name[LAMPAR_NAME_BYTES];
   lampar_variant_name(variant, name);
   return skip(plan, name, "takes %llu mailboxes, a kernel counts to %llu; ask for fewer %s",
-              (unsigned long long)vectors, (unsigned long long)LAMPAR_VECTORS_MAX,
+              (unsigned long long)mailboxes, (unsigned long long)LAMPAR_VECTORS_MAX,
               variant->hidden > 0 ? "rows" : "bytes");
 }
 
@@ -217,7 +213,7 @@ static void add_kernels(lua_State *L, planning *p) {
   if (count < 1) luaL_error(L, "geometry.lua: no shape for a key");
   lampar_variant *variants =
       realloc(plan->variants, (plan->variant_count + (size_t)count) * sizeof *variants);
-  if (!variants) luaL_error(L, "out of memory for the plan");
+  if (variants == NULL) luaL_error(L, "out of memory for the plan");
   plan->variants = variants;
   for (lua_Integer i = 1; status == LAMPAR_OK && i <= count; ++i) {
     lua_rawgeti(L, -1, i);
@@ -320,10 +316,10 @@ static lampar_status expand(planning *p, lampar_sandbox *sandbox) {
 }
 
 static lampar_status copy_stages(const lampar_spec *spec, lampar_plan *plan) {
-  if (!spec->stages) return LAMPAR_OK;
+  if (spec->stages == NULL) return LAMPAR_OK;
   plan->stages = strdup(spec->stages);
   plan->stages_folder = strdup(spec->stages_folder);
-  if (plan->stages && plan->stages_folder) return LAMPAR_OK;
+  if (plan->stages != NULL && plan->stages_folder != NULL) return LAMPAR_OK;
   return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for the plan");
 }
 

@@ -16,7 +16,7 @@ static void explain_widths(FILE *out, const lampar_spec *spec) {
   for (size_t i = 0; i < spec->width_count; ++i) {
     const lampar_width *width = &spec->widths[i];
     fprintf(out, "%s%u", i > 0 ? ", " : "", width->elements);
-    if (width->model) fprintf(out, " (%s)", width->model);
+    if (width->model != NULL) fprintf(out, " (%s)", width->model);
   }
   fputc('\n', out);
 }
@@ -35,8 +35,8 @@ static void explain_epilogues(FILE *out, const lampar_spec *spec) {
     fprintf(out, "%s%s", i > 0 ? ", " : "", text[0] != '\0' ? text : "none");
   }
   fprintf(out, "\n  rounding     %s\n", lampar_rounding_name(spec->rounding));
-  if (spec->weight_dtype) fprintf(out, "  weight_dtype %s\n", spec->weight_dtype);
-  if (spec->stages) fprintf(out, "  stages       %s\n", spec->stages);
+  if (spec->weight_dtype != NULL) fprintf(out, "  weight_dtype %s\n", spec->weight_dtype);
+  if (spec->stages != NULL) fprintf(out, "  stages       %s\n", spec->stages);
 }
 
 static void explain_spec(FILE *out, const lampar_spec *spec) {
@@ -141,14 +141,14 @@ lampar_status lampar_plan_explain(const lampar_spec *spec, const lampar_plan *pl
   char *bytes = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&bytes, &size);
-  if (out) {
+  if (out != NULL) {
     explain_spec(out, spec);
     explain_kernels(out, plan);
     explain_operands(out, plan);
     explain_twoshot(out, plan);
     explain_rest(out, plan);
   }
-  if (!out || fclose(out) != 0) {
+  if (out == NULL || fclose(out) != 0) {
     free(bytes);
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory for the explanation", plan->name);
   }

@@ -25,33 +25,35 @@ static bool add_workspace(cJSON *list, const lampar_plan *plan, uint32_t world) 
   const uint64_t mailboxes = lampar_plan_mailboxes(plan, world);
   if (mailboxes == 0) return true;
   cJSON *entry = cJSON_CreateObject();
-  if (!entry || !cJSON_AddItemToArray(list, entry)) return false;
-  return cJSON_AddNumberToObject(entry, "world", world) &&
-         cJSON_AddNumberToObject(entry, "mailboxes", (double)mailboxes) &&
-         cJSON_AddNumberToObject(entry, "bytes", (double)lampar_workspace_bytes(mailboxes, world));
+  if (entry == NULL || !cJSON_AddItemToArray(list, entry)) return false;
+  return cJSON_AddNumberToObject(entry, "world", world) != NULL &&
+         cJSON_AddNumberToObject(entry, "mailboxes", (double)mailboxes) != NULL &&
+         cJSON_AddNumberToObject(entry, "bytes",
+                                 (double)lampar_workspace_bytes(mailboxes, world)) != NULL;
 }
 
 static bool add_skip(cJSON *list, const lampar_skip *skip) {
   cJSON *entry = cJSON_CreateObject();
-  if (!entry || !cJSON_AddItemToArray(list, entry)) return false;
-  return cJSON_AddStringToObject(entry, "what", skip->what) &&
-         cJSON_AddStringToObject(entry, "why", skip->why);
+  if (entry == NULL || !cJSON_AddItemToArray(list, entry)) return false;
+  return cJSON_AddStringToObject(entry, "what", skip->what) != NULL &&
+         cJSON_AddStringToObject(entry, "why", skip->why) != NULL;
 }
 
 static bool fill(cJSON *root, const lampar_plan *plan) {
-  bool good = cJSON_AddNumberToObject(root, "schema_version", LAMPAR_PLAN_SCHEMA) &&
-              cJSON_AddStringToObject(root, "name", plan->name) &&
-              cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) &&
-              (!plan->stages || cJSON_AddStringToObject(root, "stages", plan->stages));
+  bool good =
+      cJSON_AddNumberToObject(root, "schema_version", LAMPAR_PLAN_SCHEMA) != NULL &&
+      cJSON_AddStringToObject(root, "name", plan->name) != NULL &&
+      cJSON_AddBoolToObject(root, "needs_nvlink", plan->needs_nvlink) != NULL &&
+      (plan->stages == NULL || cJSON_AddStringToObject(root, "stages", plan->stages) != NULL);
   cJSON *list = good ? cJSON_AddArrayToObject(root, "kernels") : NULL;
-  good = list;
+  good = list != NULL;
   for (size_t i = 0; good && i < plan->variant_count; ++i)
     good = add_variant(list, &plan->variants[i]);
   list = good ? cJSON_AddArrayToObject(root, "skipped") : NULL;
-  good = list;
+  good = list != NULL;
   for (size_t i = 0; good && i < plan->skip_count; ++i) good = add_skip(list, &plan->skips[i]);
   list = good ? cJSON_AddArrayToObject(root, "workspace") : NULL;
-  good = list;
+  good = list != NULL;
   for (uint32_t world = 2; good && world <= LAMPAR_WORLD_MAX; ++world)
     good = add_workspace(list, plan, world);
   return good;
@@ -87,7 +89,7 @@ static const char *read_text(const cJSON *object, const char *name) {
 
 static bool read_skip(const cJSON *entry, lampar_skip *skip) {
   const char *what = read_text(entry, "what"), *why = read_text(entry, "why");
-  if (!what || !why) return false;
+  if (what == NULL || why == NULL) return false;
   *skip = (lampar_skip){strdup(what), strdup(why)};
   return true;
 }
@@ -101,7 +103,7 @@ static lampar_status read_lists(const char *where, const cJSON *root, lampar_pla
     return damaged(where, "its lists are missing, empty or too long");
   plan->variants = calloc((size_t)kernel_count, sizeof *plan->variants);
   plan->skips = calloc((size_t)skip_count + 1, sizeof *plan->skips);
-  if (!plan->variants || !plan->skips)
+  if (plan->variants == NULL || plan->skips == NULL)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", where);
   const cJSON *entry;
   cJSON_ArrayForEach(entry, kernels) {
@@ -127,12 +129,12 @@ static lampar_status read_plan(const char *where, const cJSON *root, lampar_plan
         where, (unsigned long long)schema, LAMPAR_PLAN_SCHEMA);
   const char *name = read_text(root, "name");
   const cJSON *nvlink = cJSON_GetObjectItemCaseSensitive(root, "needs_nvlink");
-  if (!name || strlen(name) >= sizeof plan->name || !cJSON_IsBool(nvlink))
+  if (name == NULL || strlen(name) >= sizeof plan->name || !cJSON_IsBool(nvlink))
     return damaged(where, "name or needs_nvlink is missing");
   memcpy(plan->name, name, strlen(name) + 1);
   plan->needs_nvlink = cJSON_IsTrue(nvlink);
   const char *stages = read_text(root, "stages");
-  if (stages && !(plan->stages = strdup(stages)))
+  if (stages != NULL && (plan->stages = strdup(stages)) == NULL)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", where);
   return read_lists(where, root, plan);
 }
@@ -162,7 +164,7 @@ static lampar_status check_round_trip(const char *where, const char *text,
 lampar_status lampar_plan_from_json(const char *where, const char *text, lampar_plan *plan) {
   *plan = (lampar_plan){0};
   cJSON *root = cJSON_ParseWithOpts(text, NULL, true);
-  if (!root) return damaged(where, "it is not JSON");
+  if (root == NULL) return damaged(where, "it is not JSON");
   lampar_status status = read_plan(where, root, plan);
   cJSON_Delete(root);
   if (status == LAMPAR_OK) status = check_round_trip(where, text, plan);

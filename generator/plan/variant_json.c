@@ -30,11 +30,12 @@ static bool add_field(cJSON *entry, const lampar_variant *variant,
 static bool add_operand(cJSON *list, const lampar_operand_info *operand) {
   cJSON *const entry = cJSON_CreateObject();
   if (entry == NULL || !cJSON_AddItemToArray(list, entry)) return false;
-  return cJSON_AddStringToObject(entry, "name", operand->name) &&
-         cJSON_AddStringToObject(entry, "dtype", lampar_dtype_name(operand->dtype)) &&
-         cJSON_AddStringToObject(entry, "per", lampar_granularity_name(operand->granularity)) &&
-         cJSON_AddBoolToObject(entry, "output", operand->output != 0) &&
-         cJSON_AddNumberToObject(entry, "group", operand->group);
+  return cJSON_AddStringToObject(entry, "name", operand->name) != NULL &&
+         cJSON_AddStringToObject(entry, "dtype", lampar_dtype_name(operand->dtype)) != NULL &&
+         cJSON_AddStringToObject(entry, "per", lampar_granularity_name(operand->granularity)) !=
+             NULL &&
+         cJSON_AddBoolToObject(entry, "output", operand->output != 0) != NULL &&
+         cJSON_AddNumberToObject(entry, "group", operand->group) != NULL;
 }
 
 bool lampar_variant_to_json(cJSON *entry, const lampar_variant *variant) {

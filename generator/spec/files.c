@@ -11,9 +11,9 @@ lampar_status lampar_files_add(lampar_files *files, const char *path) {
   for (size_t i = 0; i < files->count; ++i)
     if (strcmp(files->paths[i], path) == 0) return LAMPAR_OK;
   char **paths = realloc(files->paths, (files->count + 1) * sizeof *paths);
-  if (paths) files->paths = paths;
-  char *copy = paths ? strdup(path) : NULL;
-  if (!copy) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", path);
+  if (paths != NULL) files->paths = paths;
+  char *copy = paths != NULL ? strdup(path) : NULL;
+  if (copy == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", path);
   files->paths[files->count++] = copy;
   return LAMPAR_OK;
 }
@@ -29,14 +29,14 @@ lampar_status lampar_file_read(const char *path, size_t limit, char **text, size
   char *bytes = NULL;
   size_t count = 0, room = 4096, got = 0;
   FILE *file = fopen(path, "rb");
-  if (!file) {
+  if (file == NULL) {
     status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: cannot be read: %s", path, strerror(errno));
     goto out;
   }
   do {
     room *= 2;
     char *more = realloc(bytes, room + 1);
-    if (!more) {
+    if (more == NULL) {
       status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", path);
       goto out;
     }
@@ -59,6 +59,6 @@ lampar_status lampar_file_read(const char *path, size_t limit, char **text, size
   bytes = NULL;
 out:
   free(bytes);
-  if (file) fclose(file);
+  if (file != NULL) fclose(file);
   return status;
 }

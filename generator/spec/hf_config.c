@@ -105,24 +105,24 @@ lampar_status lampar_hf_config_spec(const char *path, const lampar_hf_request *r
   cJSON *const config = cJSON_ParseWithLengthOpts(text, size + 1, &end, true);
   lampar_sandbox *sandbox = NULL;
   conversion c = {.path = path, .config = config, .request = request};
-  lampar_status status = LAMPAR_OK;
+  lampar_status status;
   if (config == NULL) {
     int line = 1;
     for (const char *at = text; at < end; ++at) line += *at == '\n';
     status = lampar_fail(LAMPAR_ERROR_ARGUMENT,
                          "%s:%d: is not JSON; name the config.json of a model", path, line);
+    goto out;
   }
-  if (status == LAMPAR_OK) status = lampar_sandbox_open(&sandbox);
-  if (status == LAMPAR_OK) status = lampar_sandbox_run(sandbox, path, convert, &c);
+  LAMPAR_TRY_OUT(lampar_sandbox_open(&sandbox));
+  LAMPAR_TRY_OUT(lampar_sandbox_run(sandbox, path, convert, &c));
+  *spec = c.spec;
+  *remarks = c.remarks;
+  c.spec = c.remarks = NULL;
+out:
   lampar_sandbox_close(sandbox);
   cJSON_Delete(config);
   free(text);
-  if (status != LAMPAR_OK) {
-    free(c.spec);
-    free(c.remarks);
-    return status;
-  }
-  *spec = c.spec;
-  *remarks = c.remarks;
-  return LAMPAR_OK;
+  free(c.spec);
+  free(c.remarks);
+  return status;
 }

@@ -36,7 +36,7 @@ static lampar_sandbox *sandbox_of(lua_State *L) {
 
 static void *allocate(void *user, void *block, size_t old_size, size_t new_size) {
   lampar_sandbox *sandbox = user;
-  if (!block) old_size = 0; /* Lua passes a type tag instead */
+  if (block == NULL) old_size = 0; /* Lua passes a type tag instead */
   if (new_size == 0) {
     free(block);
     sandbox->bytes -= old_size;
@@ -45,7 +45,7 @@ static void *allocate(void *user, void *block, size_t old_size, size_t new_size)
   const size_t limit = (size_t)LAMPAR_SANDBOX_MEMORY_MIB << 20;
   if (new_size > old_size && new_size - old_size > limit - sandbox->bytes) return NULL;
   void *moved = realloc(block, new_size);
-  if (moved) sandbox->bytes += new_size - old_size;
+  if (moved != NULL) sandbox->bytes += new_size - old_size;
   return moved;
 }
 
@@ -111,7 +111,7 @@ void lampar_sandbox_embedded(lua_State *L, const char *name) {
     lua_pop(L, 1);
     const char *const source = lua_pushfstring(L, "=%s.lua", name);
     const lampar_embedded_text *file = lampar_embedded_find(lampar_embedded_lua, source + 1);
-    if (!file) luaL_error(L, "there is no module %s inside", name);
+    if (file == NULL) luaL_error(L, "there is no module %s inside", name);
     if (luaL_loadbufferx(L, file->text, file->size, source, "t") != LUA_OK) lua_error(L);
     lua_call(L, 0, 1);
     lua_remove(L, -2); /* the chunk's name */
@@ -163,7 +163,7 @@ static int whole_path(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
     size_t length;
     const char *name = lua_tolstring(L, -2, &length);
-    for (const char *dots = strstr(message, "..."); dots; dots = strstr(dots + 1, "...")) {
+    for (const char *dots = strstr(message, "..."); dots != NULL; dots = strstr(dots + 1, "...")) {
       const char *tail = dots + 3;
       const size_t tail_length = strcspn(tail, ":");
       if (tail[tail_length] != ':' || tail_length == 0 || tail_length > length) continue;
@@ -198,7 +198,7 @@ lampar_status lampar_sandbox_run(lampar_sandbox *sandbox, const char *subject, l
     lua_pushvalue(L, -2);
     lua_pcall(L, 1, 1, 0);
     const char *message = lua_tostring(L, -1);
-    status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s", message ? message : subject);
+    status = lampar_fail(LAMPAR_ERROR_ARGUMENT, "%s", message != NULL ? message : subject);
   }
   lua_settop(L, 0);
   return status;
@@ -222,8 +222,8 @@ static int open_libraries(lua_State *L) {
 
 lampar_status lampar_sandbox_open(lampar_sandbox **out) {
   lampar_sandbox *sandbox = calloc(1, sizeof *sandbox);
-  if (sandbox) sandbox->L = lua_newstate(allocate, sandbox);
-  if (!sandbox || !sandbox->L) {
+  if (sandbox != NULL) sandbox->L = lua_newstate(allocate, sandbox);
+  if (sandbox == NULL || sandbox->L == NULL) {
     free(sandbox);
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for a Lua state");
   }
@@ -236,7 +236,7 @@ lampar_status lampar_sandbox_open(lampar_sandbox **out) {
 }
 
 void lampar_sandbox_close(lampar_sandbox *sandbox) {
-  if (!sandbox) return;
+  if (sandbox == NULL) return;
   lua_close(sandbox->L);
   free(sandbox);
 }

@@ -42,20 +42,20 @@ static void add_name(lua_State *L, const char *field, const char *name) {
 static void set_names(lua_State *L) {
   for (size_t i = 0; lampar_archs[i] != 0; ++i)
     add_name(L, "archs", lampar_arch_name(lampar_archs[i]));
-  for (uint32_t dtype = 0; lampar_dtype_name(dtype); ++dtype)
+  for (uint32_t dtype = 0; lampar_dtype_name(dtype) != NULL; ++dtype)
     if (lampar_dtype_has_kernels(dtype)) add_name(L, "dtypes", lampar_dtype_name(dtype));
-  for (uint32_t rounding = 0; lampar_rounding_name(rounding); ++rounding)
+  for (uint32_t rounding = 0; lampar_rounding_name(rounding) != NULL; ++rounding)
     add_name(L, "roundings", lampar_rounding_name(rounding));
 }
 
 /* Pushes the value that the file returns. `texts` and `environment` are stack indices. */
 static void run_file(lua_State *L, reading *r, const char *path, int texts, int environment) {
   size_t size;
-  if (r->given) {
+  if (r->given != NULL) {
     lua_pushstring(L, r->given);
   } else {
     check(L, lampar_file_read(path, LAMPAR_SPEC_BYTES_MAX, &r->text, &size));
-    if (r->read) check(L, lampar_files_add(r->read, path));
+    if (r->read != NULL) check(L, lampar_files_add(r->read, path));
     lua_pushlstring(L, r->text, size);
     free(r->text);
     r->text = NULL;
@@ -73,7 +73,7 @@ static void run_file(lua_State *L, reading *r, const char *path, int texts, int 
 /* Pushes the path of a file or folder next to the spec. */
 static const char *push_beside(lua_State *L, const reading *r, const char *name) {
   const char *slash = strrchr(r->path, '/');
-  lua_pushlstring(L, r->path, slash ? (size_t)(slash - r->path) + 1 : 0);
+  lua_pushlstring(L, r->path, slash != NULL ? (size_t)(slash - r->path) + 1 : 0);
   lua_pushstring(L, name);
   lua_concat(L, 2);
   return lua_tostring(L, -1);
@@ -83,7 +83,8 @@ static const char *push_beside(lua_State *L, const reading *r, const char *name)
 static int has_folder(lua_State *L) {
   const reading *r = lua_touserdata(L, lua_upvalueindex(1));
   struct stat facts;
-  lua_pushboolean(L, !r->given && stat(push_beside(L, r, luaL_checkstring(L, 1)), &facts) == 0 &&
+  lua_pushboolean(L, r->given == NULL &&
+                         stat(push_beside(L, r, luaL_checkstring(L, 1)), &facts) == 0 &&
                          S_ISDIR(facts.st_mode));
   return 1;
 }
@@ -95,9 +96,9 @@ static int require_beside(lua_State *L) {
   size_t length;
   const char *name = luaL_checklstring(L, 1, &length);
   lua_settop(L, 1);
-  if (r->given)
+  if (r->given != NULL)
     return luaL_error(L, "require \"%s\": a spec that is given as text has no folder", name);
-  if (length == 0 || name[0] == '/' || strstr(name, "..") || strlen(name) != length)
+  if (length == 0 || name[0] == '/' || strstr(name, "..") != NULL || strlen(name) != length)
     return luaL_error(
         L,
         "require \"%s\": only files next to the spec or below its folder; no '..' and no "
@@ -147,7 +148,7 @@ static size_t copy_numbers(lua_State *L, const char *field, uint32_t *numbers, s
   if (count > room) luaL_error(L, "%s has more than %d entries", field, (int)room);
   for (size_t i = 0; i < count; ++i) {
     lua_rawgeti(L, -1, (lua_Integer)i + 1);
-    if (!parse) numbers[i] = (uint32_t)luaL_checkinteger(L, -1);
+    if (parse == NULL) numbers[i] = (uint32_t)luaL_checkinteger(L, -1);
     else if (!parse(luaL_checkstring(L, -1), &numbers[i]))
       luaL_error(L, "%s: unknown %s", field, lua_tostring(L, -1));
     lua_pop(L, 1);
@@ -157,7 +158,7 @@ static size_t copy_numbers(lua_State *L, const char *field, uint32_t *numbers, s
 }
 
 static void *need(lua_State *L, void *memory) {
-  if (!memory) luaL_error(L, "out of memory");
+  if (memory == NULL) luaL_error(L, "out of memory");
   return memory;
 }
 
@@ -198,7 +199,7 @@ static void copy_epilogues(lua_State *L, const reading *r, lampar_spec *spec) {
   spec->rounding = word(L, "rounding", lampar_rounding_parse);
   spec->weight_dtype = copy_text(L, "weight_dtype");
   spec->stages = copy_text(L, "stages");
-  if (!spec->stages) return;
+  if (spec->stages == NULL) return;
   spec->stages_folder = need(L, strdup(push_beside(L, r, spec->stages)));
   lua_pop(L, 1);
 }

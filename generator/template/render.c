@@ -16,8 +16,9 @@
 
 struct lampar_renderer {
   lampar_sandbox *sandbox;
-  char *templates; /* folder; NULL: those carried inside */
-  char *own[2];    /* folder of a spec's own stages, and as the spec names it; NULL: none */
+  char *templates;  /* folder; NULL: those carried inside */
+  char *own_folder; /* of the spec's own stages; NULL: none */
+  char *own_shown;  /* the same, as the spec names it */
 };
 
 typedef struct rendering {
@@ -99,7 +100,7 @@ static void push_given(lua_State *L, const lampar_variant *variant) {
 }
 
 /* Makes `stages`, `schedule` and `operands` known. What the stage files declare has to be what the
- * plan was made with: callers are told of the plan's operands. */
+ * plan was made with: callers know the plan's operands. */
 static void set_stages(lua_State *L, rendering *r) {
   const lampar_stages_result result =
       lampar_stages_push(L, &r->run, &r->own, r->variant, r->variant->epilogue, NULL);
@@ -160,34 +161,41 @@ static int render(lua_State *L) {
   lua_getfield(L, SINK, "block");
   lampar_template_block_text(L, lua_gettop(L), r->line_directives);
   r->source = strdup(lua_tostring(L, -1));
-  if (!r->source) luaL_error(L, "out of memory");
+  if (r->source == NULL) luaL_error(L, "out of memory");
   return 0;
+}
+
+/* A copy of a text that may be NULL. */
+static lampar_status copy_text(const char *text, char **copy) {
+  if (text == NULL) return LAMPAR_OK;
+  *copy = strdup(text);
+  return *copy != NULL ? LAMPAR_OK
+                       : lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
 }
 
 lampar_status lampar_renderer_open(const char *templates, const lampar_own_stages *own,
                                    lampar_renderer **out) {
   *out = NULL;
   lampar_renderer *renderer = calloc(1, sizeof *renderer);
-  const char *const texts[] = {templates, own ? own->folder : NULL, own ? own->shown : NULL};
-  lampar_status status = LAMPAR_OK;
-  if (!renderer) status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
-  for (size_t i = 0; status == LAMPAR_OK && i < 3; ++i) {
-    char **const copy = i == 0 ? &renderer->templates : &renderer->own[i - 1];
-    if (texts[i] && !(*copy = strdup(texts[i])))
-      status = lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
-  }
-  if (status == LAMPAR_OK) status = lampar_sandbox_open(&renderer->sandbox);
-  if (status == LAMPAR_OK) *out = renderer;
-  else lampar_renderer_close(renderer);
+  if (renderer == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for rendering");
+  lampar_status status;
+  LAMPAR_TRY_OUT(copy_text(templates, &renderer->templates));
+  LAMPAR_TRY_OUT(copy_text(own != NULL ? own->folder : NULL, &renderer->own_folder));
+  LAMPAR_TRY_OUT(copy_text(own != NULL ? own->shown : NULL, &renderer->own_shown));
+  LAMPAR_TRY_OUT(lampar_sandbox_open(&renderer->sandbox));
+  *out = renderer;
+  return LAMPAR_OK;
+out:
+  lampar_renderer_close(renderer);
   return status;
 }
 
 void lampar_renderer_close(lampar_renderer *renderer) {
-  if (!renderer) return;
+  if (renderer == NULL) return;
   lampar_sandbox_close(renderer->sandbox);
   free(renderer->templates);
-  free(renderer->own[0]);
-  free(renderer->own[1]);
+  free(renderer->own_folder);
+  free(renderer->own_shown);
   free(renderer);
 }
 
@@ -197,14 +205,14 @@ lampar_status lampar_renderer_run(lampar_renderer *renderer, const lampar_varian
   if (!lampar_variant_is_valid(variant))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "the variant to render is not one that a plan makes");
   rendering r = {.variant = variant,
-                 .own = {renderer->own[0], renderer->own[1]},
+                 .own = {renderer->own_folder, renderer->own_shown},
                  .run = {.templates = renderer->templates,
                          .backend = variant->arch == LAMPAR_ARCH_EMU ? "emu" : "ptx",
                          .read = read},
                  .main = variant->algorithm == LAMPAR_TWOSHOT ? "templates/twoshot.cu.in"
                                                               : "templates/oneshot.cu.in",
-                 .line_directives = options && options->line_directives};
-  const char *const subject = renderer->templates ? renderer->templates : "templates";
+                 .line_directives = options != NULL && options->line_directives};
+  const char *const subject = renderer->templates != NULL ? renderer->templates : "templates";
   const lampar_status status = lampar_sandbox_run(renderer->sandbox, subject, render, &r);
   free(r.run.held);
   if (status == LAMPAR_OK) *source = r.source;

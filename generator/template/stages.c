@@ -1,5 +1,6 @@
 #include "template/stages.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static bool is_built_in(const places *p, const char *name) {
 static bool is_own(const places *p, const char *name) {
   char file[LAMPAR_SHOWN_BYTES];
   file_of(name, "", file);
-  return p->own->folder && lampar_template_exists(p->own->folder, file);
+  return p->own->folder != NULL && lampar_template_exists(p->own->folder, file);
 }
 
 /* find(name) -> "once", "twice" or "nowhere", folders, names; see stages.lua. */
@@ -39,13 +40,13 @@ static int find(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   const bool built_in = is_built_in(p, name), own = is_own(p, name);
   lua_pushstring(L, built_in && own ? "twice" : built_in || own ? "once" : "nowhere");
-  if (p->own->folder) lua_pushfstring(L, "templates/epilogues and %s", p->own->shown);
+  if (p->own->folder != NULL) lua_pushfstring(L, "templates/epilogues and %s", p->own->shown);
   else lua_pushliteral(L, "templates/epilogues");
   lua_newtable(L);
   if (built_in || own) return 3;
   lampar_files names = {0};
   lampar_status status = lampar_template_names(p->run->templates, "epilogues", &names);
-  if (status == LAMPAR_OK && p->own->folder)
+  if (status == LAMPAR_OK && p->own->folder != NULL)
     status = lampar_template_names(p->own->folder, NULL, &names);
   for (size_t i = 0; status == LAMPAR_OK && i < names.count; ++i) {
     lua_pushstring(L, names.paths[i]);
@@ -72,13 +73,13 @@ static int run_file(lua_State *L) {
 static void push_known(lua_State *L) {
   lua_createtable(L, 0, 4);
   lua_newtable(L);
-  for (uint32_t dtype = 0; lampar_dtype_name(dtype); ++dtype) {
+  for (uint32_t dtype = 0; lampar_dtype_name(dtype) != NULL; ++dtype) {
     lua_pushstring(L, lampar_dtype_name(dtype));
     lua_rawseti(L, -2, (lua_Integer)dtype + 1);
   }
   lua_setfield(L, -2, "dtypes");
   lua_newtable(L);
-  for (uint32_t granularity = 0; lampar_granularity_name(granularity); ++granularity) {
+  for (uint32_t granularity = 0; lampar_granularity_name(granularity) != NULL; ++granularity) {
     lua_pushstring(L, lampar_granularity_name(granularity));
     lua_rawseti(L, -2, (lua_Integer)granularity + 1);
   }
@@ -162,8 +163,10 @@ void lampar_stages_copy(lua_State *L, lampar_variant *variant) {
   snprintf(variant->epilogue, sizeof variant->epilogue, "%s", text_field(L, "text"));
   memset(variant->operands, 0, sizeof variant->operands);
   lua_getfield(L, -1, "operands");
-  variant->operand_count = (uint32_t)luaL_len(L, -1);
-  for (uint32_t i = 0; i < variant->operand_count && i < LAMPAR_OPERANDS_MAX; ++i) {
+  const lua_Integer count = luaL_len(L, -1);
+  assert(count <= LAMPAR_OPERANDS_MAX); /* stages.lua refuses more */
+  variant->operand_count = (uint32_t)count;
+  for (uint32_t i = 0; i < variant->operand_count; ++i) {
     lua_rawgeti(L, -1, (lua_Integer)i + 1);
     copy_operand(L, &variant->operands[i]);
     lua_pop(L, 1);

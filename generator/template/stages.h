@@ -25,7 +25,8 @@ typedef enum lampar_stages_result {
  * ("rmsnorm.weight_f32"); `weight_dtype` is the default of all weight options, NULL: each stage's.
  *
  * MADE: pushes a table with `text` (as a variant writes it), `stages`, `schedule` and `operands`,
- * lists for templates. Otherwise pushes a message. What is wrong inside of a stage file is a Lua error. */
+ * lists for templates. Otherwise pushes a message. What is wrong inside of a stage file is a Lua
+ * error. */
 lampar_stages_result lampar_stages_push(lua_State *L, lampar_template_run *run,
                                         const lampar_own_stages *own, const lampar_variant *key,
                                         const char *text, const char *weight_dtype);

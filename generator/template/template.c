@@ -82,7 +82,7 @@ static lampar_status count_blocks(const compiler *c, span statement, int *balanc
   for (const char *at = statement.at; at < statement.end;) {
     if (begins_string(at, statement.end)) {
       at = skip_string(at, statement.end);
-      if (!at) return refuse(c, "a string has to end on its line");
+      if (at == NULL) return refuse(c, "a string has to end on its line");
       continue;
     }
     if (at + 1 < statement.end && at[0] == '-' && at[1] == '-') return LAMPAR_OK;
@@ -163,7 +163,7 @@ static void write_quoted(FILE *out, span text) {
 
 /* The `}` that belongs to a `${` whose expression starts at `at`. */
 static const char *find_brace(const char *at, const char *end) {
-  for (int depth = 0; at && at < end;) {
+  for (int depth = 0; at != NULL && at < end;) {
     if (begins_string(at, end)) {
       at = skip_string(at, end);
       continue;
@@ -183,15 +183,15 @@ static lampar_status compile_text(compiler *c, int indent, span text) {
   text.at += removed(c);
   for (;;) {
     const char *dollar = memchr(text.at, '$', (size_t)(text.end - text.at));
-    write_quoted(c->out, (span){text.at, dollar ? dollar : text.end});
-    if (!dollar) break;
+    write_quoted(c->out, (span){text.at, dollar != NULL ? dollar : text.end});
+    if (dollar == NULL) break;
     const char next = dollar + 1 < text.end ? dollar[1] : '\0';
     if (next == '$') {
       fputs(" .. \"$\" .. ", c->out);
       text.at = dollar + 2;
     } else if (next == '{') {
       const span expression = {dollar + 2, find_brace(dollar + 2, text.end)};
-      if (!expression.end) return refuse(c, "${ is not closed on its line");
+      if (expression.end == NULL) return refuse(c, "${ is not closed on its line");
       const int length = (int)(expression.end - expression.at);
       fprintf(c->out, ", (%.*s), ", length, expression.at);
       write_quoted(c->out, expression);
@@ -227,15 +227,15 @@ lampar_status lampar_template_compile(const char *name, const char *text, size_t
                                       size_t *chunk_size) {
   char *bytes = NULL;
   compiler c = {.name = name, .out = open_memstream(&bytes, chunk_size)};
-  if (!c.out) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
+  if (c.out == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s: out of memory", name);
   lampar_status status = LAMPAR_OK;
   fputs("local _line, _part, _emit, argument = ... ", c.out);
   for (const char *at = text, *end = text + size; status == LAMPAR_OK && at < end;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     ++c.line;
-    status = compile_line(&c, (span){at, newline ? newline : end});
+    status = compile_line(&c, (span){at, newline != NULL ? newline : end});
     fputc('\n', c.out);
-    at = newline ? newline + 1 : end;
+    at = newline != NULL ? newline + 1 : end;
   }
   if (status == LAMPAR_OK && c.depth > 0) {
     c.line = c.blocks[c.depth - 1].line;

@@ -164,7 +164,7 @@ static void run_part(lua_State *L, const char *name, int argument, lua_Integer i
     luaL_error(L, "$part \"%s\": there is neither templates/%s nor templates/%s", name, own,
                shared);
   snprintf(shown, sizeof shown, "templates/%.100s", is_own ? own : shared);
-  for (const frame *f = run->top; f; f = f->user)
+  for (const frame *f = run->top; f != NULL; f = f->user)
     if (strcmp(f->shown, shown) == 0)
       luaL_error(L, "$part \"%s\": the part uses itself, directly or through another", name);
   lua_pushvalue(L, upvalue(ENVIRONMENT));
@@ -219,7 +219,7 @@ static int emit(lua_State *L) {
 static void push_chunk(lua_State *L, lampar_template_run *run, const char *folder, const char *name,
                        const char *shown) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, chunks_key);
-  const char *const place = lua_pushfstring(L, "%s/%s", folder ? folder : "", name);
+  const char *const place = lua_pushfstring(L, "%s/%s", folder != NULL ? folder : "", name);
   if (lua_getfield(L, -2, place) == LUA_TFUNCTION) {
     lua_rotate(L, -3, 1);
     lua_pop(L, 2);

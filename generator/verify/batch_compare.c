@@ -159,8 +159,8 @@ static lampar_status compare_rest(const lampar_batch *batch) {
   const char *epilogue = batch->variant[call].epilogue;
   return lampar_fail(
       LAMPAR_ERROR_MISMATCH,
-      "%s%sbyte %zu of the buffer changed from 0x%02x to 0x%02x, but it is no element "
-      "of an output; it is %zu bytes from the %s of call %zu (%llu rows)",
+      "%s%sbyte %zu of the buffer changed from 0x%02x to 0x%02x, but it belongs to no "
+      "output; it is %zu bytes from the %s of call %zu (%llu rows)",
       epilogue, epilogue[0] != '\0' ? ": " : "", at, (unsigned char)buffer->host[at],
       (unsigned char)buffer->result[at], distance, block_name(&batch->variant[call], nearest), call,
       (unsigned long long)batch->calls[call].rows);

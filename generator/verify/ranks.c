@@ -5,17 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/barrier.h"
 #include "base/error.h"
 #include "base/shared_library.h"
 
 enum { BARRIER_DEADLINE_S = 120, EXCHANGE_DEADLINE_MS = 30000 };
-
-typedef struct failure {
-  lampar_status status;
-  char message[1024];
-} failure;
 
 struct lampar_ranks {
   lampar_driver driver;
@@ -28,11 +23,9 @@ struct lampar_ranks {
   bool retained[LAMPAR_WORLD_MAX];
   lampar_local_exchange *local;
 
+  lampar_barrier barrier; /* broken once a rank has failed in this run */
   pthread_mutex_t mutex;
-  pthread_cond_t turned;
-  int waiting;
-  unsigned turn;  /* one for each completed barrier */
-  failure failed; /* of the first rank that failed in this run */
+  lampar_failure failed; /* of the first rank that failed in this run */
 };
 
 lampar_status lampar_rank_check(const lampar_rank *rank, int result, const char *what) {
@@ -84,7 +77,7 @@ lampar_status lampar_ranks_create(int first, int count, int first_gpu, lampar_ra
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "ranks %d to %d: 1 to %d ranks", first,
                        first + count - 1, LAMPAR_WORLD_MAX);
   /* Streams that share a hardware queue would run one after the other, and a rank that waits in one
-   * for a rank behind it in the same queue would wait for ever. */
+   * for a rank behind it in the same queue would wait forever. */
   if (setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1) != 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "setenv: %s", strerror(errno));
 
@@ -93,11 +86,7 @@ lampar_status lampar_ranks_create(int first, int count, int first_gpu, lampar_ra
   ranks->first = first;
   ranks->count = count;
   pthread_mutex_init(&ranks->mutex, NULL);
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&ranks->turned, &attributes);
-  pthread_condattr_destroy(&attributes);
+  lampar_barrier_open(&ranks->barrier, count);
 
   lampar_status status = lampar_driver_open(&ranks->driver);
   if (status == LAMPAR_OK)
@@ -132,7 +121,7 @@ void lampar_ranks_destroy(lampar_ranks *ranks) {
       rank->driver->primary_context_release(device);
   }
   lampar_local_exchange_destroy(ranks->local);
-  pthread_cond_destroy(&ranks->turned);
+  lampar_barrier_close(&ranks->barrier);
   pthread_mutex_destroy(&ranks->mutex);
   free(ranks);
 }
@@ -142,8 +131,8 @@ lampar_status lampar_ranks_set_schedule(lampar_ranks *ranks, uint64_t seed) {
     void *address;
     int (*function)(uint64_t seed);
   } set_seed;
-  LAMPAR_TRY(lampar_library_symbol(&ranks->driver.library, "lampar_emu_set_seed",
-                                   &set_seed.address, LAMPAR_ERROR_DRIVER));
+  LAMPAR_TRY(lampar_library_symbol(&ranks->driver.library, "lampar_emu_set_seed", &set_seed.address,
+                                   LAMPAR_ERROR_DRIVER));
   return lampar_driver_check(&ranks->driver, set_seed.function(seed), "lampar_emu_set_seed");
 }
 
@@ -188,23 +177,23 @@ typedef struct job {
   void *user;
 } job;
 
+/* Keeps the first failure of the run, and stops the ranks that wait for this one. */
+static void stop(lampar_ranks *ranks, int rank, lampar_status status) {
+  pthread_mutex_lock(&ranks->mutex);
+  if (ranks->failed.status == LAMPAR_OK)
+    lampar_failure_save(&ranks->failed,
+                        lampar_fail(status, "rank %d: %s", rank, lampar_last_error()));
+  pthread_mutex_unlock(&ranks->mutex);
+  lampar_barrier_break(&ranks->barrier);
+}
+
 static void *run_job(void *argument) {
   const job *work = argument;
   lampar_rank *rank = work->rank;
-  lampar_ranks *ranks = rank->ranks;
   lampar_status status =
       lampar_rank_check(rank, rank->driver->context_set_current(rank->context), "cuCtxSetCurrent");
   if (status == LAMPAR_OK) status = work->function(rank, work->user);
-  if (status == LAMPAR_OK) return NULL;
-
-  pthread_mutex_lock(&ranks->mutex);
-  if (ranks->failed.status == LAMPAR_OK) {
-    ranks->failed.status = status;
-    snprintf(ranks->failed.message, sizeof ranks->failed.message, "rank %d: %s", rank->rank,
-             lampar_last_error());
-    pthread_cond_broadcast(&ranks->turned);
-  }
-  pthread_mutex_unlock(&ranks->mutex);
+  if (status != LAMPAR_OK) stop(rank->ranks, rank->rank, status);
   return NULL;
 }
 
@@ -212,46 +201,27 @@ lampar_status lampar_ranks_run(lampar_ranks *ranks, lampar_rank_function functio
   job jobs[LAMPAR_WORLD_MAX];
   pthread_t threads[LAMPAR_WORLD_MAX];
   int started = 0;
-  ranks->waiting = 0;
-  ranks->failed = (failure){0};
+  lampar_barrier_reset(&ranks->barrier, ranks->active);
+  lampar_failure_save(&ranks->failed, LAMPAR_OK);
   for (; started < ranks->active; ++started) {
     jobs[started] = (job){&ranks->rank[started], function, user};
-    if (pthread_create(&threads[started], NULL, run_job, &jobs[started]) == 0) continue;
-    pthread_mutex_lock(&ranks->mutex);
-    ranks->failed.status = LAMPAR_ERROR_SYSTEM;
-    snprintf(ranks->failed.message, sizeof ranks->failed.message, "a thread for rank %d cannot be started",
-             ranks->rank[started].rank);
-    pthread_cond_broadcast(&ranks->turned);
-    pthread_mutex_unlock(&ranks->mutex);
+    const int result = pthread_create(&threads[started], NULL, run_job, &jobs[started]);
+    if (result == 0) continue;
+    stop(ranks, ranks->rank[started].rank,
+         lampar_fail(LAMPAR_ERROR_SYSTEM, "a thread cannot be started: %s", strerror(result)));
     break;
   }
   for (int i = 0; i < started; ++i) pthread_join(threads[i], NULL);
-  if (ranks->failed.status == LAMPAR_OK) return LAMPAR_OK;
-  return lampar_fail(ranks->failed.status, "%s", ranks->failed.message);
+  return lampar_failure_raise(&ranks->failed);
 }
 
 lampar_status lampar_rank_barrier(lampar_rank *rank) {
   lampar_ranks *ranks = rank->ranks;
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += BARRIER_DEADLINE_S;
-
+  if (lampar_barrier_wait(&ranks->barrier, BARRIER_DEADLINE_S * 1000)) return LAMPAR_OK;
   pthread_mutex_lock(&ranks->mutex);
-  const unsigned turn = ranks->turn;
-  if (++ranks->waiting == ranks->active) {
-    ranks->waiting = 0;
-    ++ranks->turn;
-    pthread_cond_broadcast(&ranks->turned);
-  }
-  int result = 0;
-  while (ranks->turn == turn && ranks->failed.status == LAMPAR_OK && result != ETIMEDOUT)
-    result = pthread_cond_timedwait(&ranks->turned, &ranks->mutex, &until);
-  const bool complete = ranks->turn != turn;
-  const bool other_failed = ranks->failed.status != LAMPAR_OK;
+  const bool has_failed = ranks->failed.status != LAMPAR_OK;
   pthread_mutex_unlock(&ranks->mutex);
-
-  if (complete) return LAMPAR_OK;
-  if (other_failed) return lampar_fail(LAMPAR_ERROR_SYSTEM, "another rank failed");
+  if (has_failed) return lampar_fail(LAMPAR_ERROR_SYSTEM, "another rank failed");
   return lampar_fail(LAMPAR_ERROR_SYSTEM, "some rank did not reach a barrier within %d s",
                      BARRIER_DEADLINE_S);
 }

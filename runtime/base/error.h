@@ -30,4 +30,12 @@ LAMPAR_API lampar_status lampar_failure_raise(const lampar_failure *failure);
     if (lampar_try_status != LAMPAR_OK) return lampar_try_status;                                  \
   } while (0)
 
+/* The same in a function that has something to free: sets its variable `status`, and goes to its
+ * one block of cleanup, `out`. */
+#define LAMPAR_TRY_OUT(expression)                                                                 \
+  do {                                                                                             \
+    status = (expression);                                                                         \
+    if (status != LAMPAR_OK) goto out;                                                             \
+  } while (0)
+
 #endif

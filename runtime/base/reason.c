@@ -14,7 +14,7 @@ const char *lampar_reason_string(lampar_reason reason) {
   case LAMPAR_REASON_RANKS_DISAGREE: return "the ranks' packs, options or versions differ";
   case LAMPAR_REASON_SEVERAL_NODES: return "the ranks are on several nodes";
   case LAMPAR_REASON_NO_PEER_ACCESS: return "two GPUs cannot reach each other's memory";
-  case LAMPAR_REASON_NO_NVLINK: return "two GPUs are not linked by NVLink, which the pack asks for";
+  case LAMPAR_REASON_NO_NVLINK: return "two GPUs are not linked by NVLink, which the pack requires";
   case LAMPAR_REASON_SELF_TEST: return "the self-test failed";
   case LAMPAR_REASON_ARCH: return "no pack has kernels for this GPU";
   case LAMPAR_REASON_WORLD: return "no pack has kernels for this many ranks";

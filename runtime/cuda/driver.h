@@ -162,8 +162,6 @@ typedef struct { /* CUDA_MEMCPY2D_v2 */
   X(event_create, cuEventCreate, (struct CUevent_st * *event, unsigned flags))                     \
   X(event_destroy, cuEventDestroy_v2, (struct CUevent_st * event))                                 \
   X(event_record, cuEventRecord, (struct CUevent_st * event, struct CUstream_st * stream))         \
-  X(event_query, cuEventQuery, (struct CUevent_st * event))                                        \
-  X(event_synchronize, cuEventSynchronize, (struct CUevent_st * event))                            \
   X(event_elapsed, cuEventElapsedTime,                                                             \
     (float *milliseconds, struct CUevent_st *start, struct CUevent_st *end))                       \
   X(library_load, cuLibraryLoadData,                                                               \

@@ -28,8 +28,6 @@ enum { LAMPAR_NCCL_SUCCESS = 0, LAMPAR_NCCL_IN_PROGRESS = 7, LAMPAR_NCCL_UINT8 =
   X(int, user_rank, ncclCommUserRank, (const struct ncclComm *comm, int *rank))                    \
   X(int, device, ncclCommCuDevice, (const struct ncclComm *comm, int *device))                     \
   X(int, async_error, ncclCommGetAsyncError, (struct ncclComm * comm, int *result))                \
-  X(int, group_start, ncclGroupStart, (void))                                                      \
-  X(int, group_end, ncclGroupEnd, (void))                                                          \
   X(int, all_reduce, ncclAllReduce,                                                                \
     (const void *input, void *output, size_t count, int dtype, int op, struct ncclComm *comm,      \
      struct CUstream_st *stream))                                                                  \

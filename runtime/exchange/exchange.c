@@ -14,7 +14,7 @@ _Static_assert(sizeof(lampar_failure) <= LAMPAR_EXCHANGE_BYTES_MAX, "a failure i
 
 /* ---- NCCL ---- */
 
-/* What the thread has and gets back: its context, and how strict its captures are. */
+/* What a gather changes on the calling thread and restores: its context and capture mode. */
 typedef struct thread_state {
   struct CUctx_st *context;
   int capture_mode;
@@ -100,7 +100,7 @@ static lampar_status open_stream(lampar_channel *channel) {
   lampar_status status = lampar_driver_check(
       driver, driver->stream_create(&channel->stream, LAMPAR_STREAM_NON_BLOCKING),
       "cuStreamCreate");
-  /* Host memory, since a device without memory is a failure that must be sent. */
+  /* Host memory, because "out of device memory" is a failure that must be sent. */
   if (status == LAMPAR_OK)
     status = lampar_driver_check(
         driver,
@@ -158,8 +158,7 @@ void lampar_channel_close(lampar_channel *channel) {
   const lampar_driver *driver = channel->driver;
   thread_state before;
   if (channel->context != NULL && enter(channel, &before) == LAMPAR_OK) {
-    /* A stream that still waits for a rank is left alone: freeing what it uses would wait forever.
-     */
+    /* Leak a stream that still waits for a rank: freeing its buffer would wait forever. */
     if (channel->stream != NULL &&
         driver->stream_query(channel->stream) != LAMPAR_CUDA_ERROR_NOT_READY) {
       if (channel->buffer != NULL) driver->host_free(channel->buffer);
@@ -188,8 +187,8 @@ lampar_status lampar_channel_gather(const lampar_channel *channel, const char *s
                      channel->activity, step, channel->rank, channel->world, result);
 }
 
-/* The lowest rank that failed; `world` when none did. A rank that timed out has waited for another:
- * the cause is the failure of one that did not, if there is one. */
+/* The lowest rank that failed, `world` if none did. A timeout is a consequence of another rank's
+ * failure, so that one comes first if there is one. */
 static int find_failure(const lampar_failure *all, int world) {
   int first = world;
   for (int r = world - 1; r >= 0; --r)

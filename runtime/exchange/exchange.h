@@ -10,9 +10,9 @@
 
 enum {
   LAMPAR_EXCHANGE_BYTES_MAX = 4096,    /* of a rank's message */
-  LAMPAR_EXCHANGE_TIMEOUT_MS = 120000, /* of a step; ranks start at different times */
-  LAMPAR_EXCHANGE_COMPILE_MS = 600000, /* of a step in which ranks wait for compilers */
-  LAMPAR_EXCHANGE_DESTROY_MS = 10000,  /* after a failure: the other rank may be gone */
+  LAMPAR_EXCHANGE_TIMEOUT_MS = 120000, /* bound of a step; ranks start at different times */
+  LAMPAR_EXCHANGE_COMPILE_MS = 600000, /* the same where ranks wait for compilers */
+  LAMPAR_EXCHANGE_DESTROY_MS = 10000,  /* the same after a failure, when a rank may be gone */
 };
 
 typedef struct lampar_channel {

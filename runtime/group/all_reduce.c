@@ -1,4 +1,4 @@
-/* The call: checked, decided, and run by a kernel or by NCCL. */
+/* One call: check it, choose a kernel, launch that or call NCCL. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static lampar_selection choose(const lampar_group *group, const lampar_call *cal
   return lampar_select(&group->candidates, call);
 }
 
-/* A message with the call's own numbers. */
+/* Explains a reason with the call's own numbers. */
 static void describe(const lampar_group *group, const lampar_call *call, lampar_reason reason,
                      char *message, size_t size) {
   const unsigned long long rows = call->rows, length = call->hidden;
@@ -84,7 +84,7 @@ static bool is_fused(const lampar_call *call) {
   return call->epilogue != NULL && call->epilogue[0] != '\0';
 }
 
-/* The call as this kernel takes it. */
+/* Fills this kernel's arguments from the call. */
 static lampar_status fill_arguments(const lampar_call *call, const lampar_variant *variant,
                                     lampar_arguments *arguments) {
   if (call->output == NULL && !lampar_operands_hold_result(variant))
@@ -110,8 +110,8 @@ static lampar_status run_kernel(lampar_group *group, const lampar_call *call, si
   lampar_arguments arguments = group->arguments[call->lane];
   LAMPAR_TRY(fill_arguments(call, &kernel->packed->variant, &arguments));
 
-  /* All blocks of all ranks on a device must be on it at once. Mailboxes do not depend on the
-   * launch, so this may be decided here, by this rank alone. */
+  /* All blocks of all ranks on a device must be resident at once, because they wait for each other.
+   * Both kernels use the same mailboxes, so each rank may decide this alone. */
   if (!kernel->packed->variant.persistent && !lampar_launch_fits(kernel, &arguments)) {
     const size_t persistent = lampar_select_persistent(&group->candidates, index);
     if (persistent == SIZE_MAX)
@@ -139,7 +139,8 @@ static lampar_status run_kernel(lampar_group *group, const lampar_call *call, si
   return LAMPAR_OK;
 }
 
-/* The epilogue's kernel for a sum that is there already; NULL, with the message set, without one.
+/* The kernel that applies the epilogue to an existing sum; NULL, with the error set, if there is
+ * none.
  */
 static const lampar_kernel *find_epilogue_only(const lampar_group *group, const lampar_call *call) {
   const size_t index = lampar_select_epilogue_only(&group->epilogue_only_candidates, call);
@@ -162,14 +163,14 @@ static lampar_status run_epilogue_only(const lampar_group *group, const lampar_k
   return LAMPAR_OK;
 }
 
-/* NCCL's sum, then the epilogue's kernel. */
-static lampar_status run_nccl_and_alone(const lampar_group *group, const lampar_call *call,
-                                        struct CUstream_st *stream) {
+/* The sum by NCCL, then the epilogue's kernel. */
+static lampar_status run_nccl_and_epilogue(const lampar_group *group, const lampar_call *call,
+                                           struct CUstream_st *stream) {
   const lampar_kernel *kernel = find_epilogue_only(group, call);
   if (kernel == NULL) return LAMPAR_ERROR_NO_KERNEL;
   lampar_arguments checked = {0};
-  LAMPAR_TRY(
-      fill_arguments(call, &kernel->packed->variant, &checked)); /* before anything is enqueued */
+  LAMPAR_TRY(fill_arguments(call, &kernel->packed->variant,
+                            &checked)); /* fail before anything is enqueued */
   lampar_device_pointer sum;
   LAMPAR_TRY(lampar_fallback_sum(&group->driver, &group->nccl, group->comm, call, &sum, stream));
   lampar_call rest = *call;
@@ -193,7 +194,7 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
   if (first) lampar_log(&group->logger, LAMPAR_LOG_INFO, "a call goes to NCCL: %s", message);
   group->logged |= 1u << reason;
   if (is_fused(call)) {
-    LAMPAR_TRY(run_nccl_and_alone(group, call, stream));
+    LAMPAR_TRY(run_nccl_and_epilogue(group, call, stream));
   } else {
     if (call->output == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
     LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));

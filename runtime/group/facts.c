@@ -17,8 +17,8 @@ static size_t read_file(const char *path, char *text, size_t size) {
   return length > 0 ? (size_t)length : 0;
 }
 
-/* The boot id is the same in all containers of a host. A process is its id and start time within a
- * pid namespace: in two containers both may be process 1. */
+/* The boot id is the same in all containers of a host. A process is identified by its id and start
+ * time within its pid namespace, since two containers may each have a process 1. */
 static void identify(lampar_rank_facts *facts) {
   char boot[64] = "", text[1024] = "";
   const size_t boot_bytes = read_file("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
@@ -27,8 +27,8 @@ static void identify(lampar_rank_facts *facts) {
   struct stat space = {0};
   stat("/proc/self/ns/pid", &space);
   text[read_file("/proc/self/stat", text, sizeof text - 1)] = '\0';
-  const char *field =
-      strrchr(text, ')'); /* the name may hold anything; 20 fields on is the start */
+  const char *field = strrchr(
+      text, ')'); /* the name may contain spaces and brackets; the start time is 20 fields later */
   for (int i = 0; field != NULL && i < 20; ++i) field = strchr(field + 1, ' ');
   const char *start = field != NULL ? field + 1 : "";
   char process[256];
@@ -52,7 +52,7 @@ static bool is_same_device(const lampar_rank_facts *a, const lampar_rank_facts *
   return memcmp(&a->device, &b->device, sizeof a->device) == 0;
 }
 
-/* Ordinals depend on the process, UUIDs do not. -1: not visible here. */
+/* Finds the GPU by UUID, because ordinals differ between processes. -1: not visible here. */
 static lampar_status find_device(const lampar_driver *driver, const lampar_uuid *uuid,
                                  int *device) {
   int count;
@@ -79,7 +79,7 @@ lampar_status lampar_peer_access_query(lampar_peer_access *access, const lampar_
     if (peer != device) {
       LAMPAR_TRY(lampar_driver_check(driver, driver->device_can_access_peer(&reaches, device, peer),
                                      "cuDeviceCanAccessPeer"));
-      /* Atomics over the link are what NVLink has and PCIe has not. */
+      /* NVLink supports atomics between GPUs, PCIe does not. */
       LAMPAR_TRY(lampar_driver_check(
           driver,
           driver->device_p2p_attribute(&linked, LAMPAR_P2P_NATIVE_ATOMIC_SUPPORTED, device, peer),
@@ -102,7 +102,7 @@ __attribute__((format(printf, 2, 3))) static lampar_verdict verdict(lampar_reaso
   return result;
 }
 
-/* What differs between two ranks that must not; NULL: nothing. */
+/* The first thing that differs between two ranks and must not; NULL if nothing does. */
 static const char *difference(const lampar_rank_facts *a, const lampar_rank_facts *b) {
   if (memcmp(a->version, b->version, sizeof a->version) != 0) return "the version of lampar";
   if (a->is_enabled != b->is_enabled) return "config.enable";
@@ -158,14 +158,14 @@ lampar_verdict lampar_peer_access_decide(const lampar_peer_access *access,
       if (facts[from].needs_nvlink && !(access[from].linked & bit))
         return verdict(
             LAMPAR_REASON_NO_NVLINK,
-            "the GPUs of ranks %d and %d are not linked by NVLink, which the pack asks for "
+            "the GPUs of ranks %d and %d are not linked by NVLink, which the pack requires "
             "(topology.link of its spec)",
             from, to);
     }
   return (lampar_verdict){.reason = LAMPAR_REASON_NONE};
 }
 
-uint32_t lampar_facts_sharers(const lampar_rank_facts *facts, int world, int rank) {
+uint32_t lampar_facts_ranks_on_device(const lampar_rank_facts *facts, int world, int rank) {
   uint32_t ranks_on_device = 0;
   for (int r = 0; r < world; ++r) ranks_on_device += is_same_device(&facts[r], &facts[rank]);
   return ranks_on_device;

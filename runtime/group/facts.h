@@ -1,5 +1,5 @@
-/* What each rank knows of itself, and what all ranks conclude from it: the same everywhere, since
- * it is computed from the same gathered facts. */
+/* What each rank knows about itself, and the verdict. All ranks reach the same verdict, because
+ * they compute it from the same gathered facts. */
 #ifndef LAMPAR_FACTS_H
 #define LAMPAR_FACTS_H
 
@@ -22,13 +22,13 @@ typedef struct lampar_rank_facts {
   uint32_t is_disabled;
   uint32_t is_enabled;
   uint32_t contains_expert_parallelism;
-  char reserved[124]; /* the message keeps its size when facts are added: versions must understand
-                         each other at least so far */
+  char reserved[124]; /* for new facts: the message keeps its size, so that different versions can
+                         exchange it and report the difference */
 } lampar_rank_facts;
 
 _Static_assert(sizeof(lampar_rank_facts) == 256, "all versions exchange this many bytes");
 
-/* What a rank can access, bit r for rank r. */
+/* Which GPUs a rank can access; bit r stands for rank r. */
 typedef struct lampar_peer_access {
   uint32_t seen;   /* its GPU is visible in this process */
   uint32_t access; /* its GPU's memory can be accessed */
@@ -42,11 +42,11 @@ typedef struct lampar_verdict {
   char message[LAMPAR_MESSAGE_BYTES];
 } lampar_verdict;
 
-/* Host, process and device of the caller. */
+/* Reads the caller's host, process and device. */
 lampar_status lampar_facts_read(lampar_rank_facts *facts, const lampar_driver *driver,
                                 struct CUctx_st *context, int device);
 
-/* Asks the driver about every rank's GPU. */
+/* Queries the driver about every rank's GPU. */
 lampar_status lampar_peer_access_query(lampar_peer_access *access, const lampar_driver *driver,
                                        int device, const lampar_rank_facts *facts, int world);
 
@@ -54,10 +54,10 @@ lampar_verdict lampar_facts_decide(const lampar_rank_facts *facts, int world);
 lampar_verdict lampar_peer_access_decide(const lampar_peer_access *access,
                                          const lampar_rank_facts *facts, int world);
 
-/* Ranks on the same GPU as `rank`, itself included. */
-uint32_t lampar_facts_sharers(const lampar_rank_facts *facts, int world, int rank);
+/* The number of ranks on the same GPU as `rank`, including it. */
+uint32_t lampar_facts_ranks_on_device(const lampar_rank_facts *facts, int world, int rank);
 
-/* Tells one set of ranks from another. */
+/* A digest that identifies the set of ranks. */
 void lampar_facts_identity(const lampar_rank_facts *facts, int world,
                            uint8_t identity[LAMPAR_DIGEST_BYTES]);
 

@@ -6,7 +6,7 @@
 #include "pack/dtype.h"
 #include "pack/variant.h"
 
-/* Rows from one stride to another. */
+/* Copies rows from one stride to another. */
 static lampar_status copy_rows(const lampar_driver *driver, const lampar_call *call,
                                lampar_device_pointer to, uint64_t to_stride,
                                lampar_device_pointer from, uint64_t from_stride,
@@ -30,7 +30,7 @@ static lampar_status reduce(const lampar_nccl *nccl, struct ncclComm *comm, cons
   const int result =
       nccl->all_reduce(input, output, call->rows * call->hidden, lampar_nccl_dtype(call->dtype),
                        lampar_nccl_op(call->op), comm, stream);
-  if (result == LAMPAR_NCCL_IN_PROGRESS) return LAMPAR_OK; /* a communicator that does not block */
+  if (result == LAMPAR_NCCL_IN_PROGRESS) return LAMPAR_OK; /* a non-blocking communicator */
   return lampar_nccl_check(nccl, result, "ncclAllReduce");
 }
 
@@ -63,8 +63,8 @@ lampar_status lampar_fallback_release(const lampar_driver *driver, lampar_device
   return lampar_driver_check(driver, driver->memory_free_async(sum, stream), "cuMemFreeAsync");
 }
 
-/* NCCL knows no strides, and they may differ by rank, so that they must not change what NCCL is
- * asked for: rows that lie apart pass through a contiguous buffer. */
+/* NCCL has no strides. They may also differ between ranks, which must all make the same NCCL call.
+ * Rows with gaps therefore go through a contiguous buffer. */
 lampar_status lampar_fallback(const lampar_driver *driver, const lampar_nccl *nccl,
                               struct ncclComm *comm, const lampar_call *call,
                               struct CUstream_st *stream) {

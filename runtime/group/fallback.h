@@ -1,17 +1,17 @@
-/* The same call by NCCL. */
+/* An all-reduce by NCCL, for calls that no kernel takes. */
 #ifndef LAMPAR_FALLBACK_H
 #define LAMPAR_FALLBACK_H
 
 #include "cuda/driver.h"
 #include "cuda/nccl.h"
 
-/* Input to output. */
+/* Reduces input to output. May be captured. */
 lampar_status lampar_fallback(const lampar_driver *driver, const lampar_nccl *nccl,
                               struct ncclComm *comm, const lampar_call *call,
                               struct CUstream_st *stream);
 
-/* Input to a contiguous buffer of its own, for what comes after the sum; given back in the order of
- * the stream. Both may be captured. */
+/* Reduces input to a new contiguous buffer, for an epilogue. Release the buffer on the same stream.
+ * Both calls may be captured. */
 lampar_status lampar_fallback_sum(const lampar_driver *driver, const lampar_nccl *nccl,
                                   struct ncclComm *comm, const lampar_call *call,
                                   lampar_device_pointer *sum, struct CUstream_st *stream);

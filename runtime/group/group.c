@@ -95,7 +95,7 @@ static lampar_status open_device(lampar_group *group) {
       driver, driver->stream_create(&group->stream, LAMPAR_STREAM_NON_BLOCKING), "cuStreamCreate");
 }
 
-/* What must be equal on all ranks, and for a second creation. */
+/* Everything that must be equal on all ranks and in a second creation. */
 static void digest_options(lampar_group *group) {
   const lampar_group_config *c = &group->config;
   const uint64_t options[] = {c->max_rows,       c->workspace_limit,
@@ -130,7 +130,7 @@ static void write_report(lampar_group *group, uint32_t arch) {
   lampar_log(&group->logger, LAMPAR_LOG_INFO, "%s", group->report);
 }
 
-/* All but the memory of the struct. */
+/* Closes everything, but does not free the struct. */
 static lampar_status close_group(lampar_group *group) {
   const lampar_status status = lampar_setup_disable_kernels(group);
   lampar_kernels_free(&group->epilogue_only, &group->driver);
@@ -140,7 +140,8 @@ static lampar_status close_group(lampar_group *group) {
   return status;
 }
 
-/* `*existing` is the group that all ranks have already; NULL: this one is ready. */
+/* Sets `*existing` to the group that all ranks already have, or NULL if this one is ready for use.
+ */
 static lampar_status open_group(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
                                 lampar_status own, lampar_group **existing) {
   lampar_group *unused = NULL;
@@ -164,7 +165,8 @@ static lampar_status open_group(lampar_group *group, lampar_pack *const *packs, 
 static lampar_status create(lampar_group *group, lampar_pack *const *packs, size_t pack_count,
                             lampar_status own, lampar_group **existing) {
   lampar_failure failure;
-  lampar_failure_save(&failure, own); /* opening the channel may fail too: then that is reported */
+  lampar_failure_save(&failure,
+                      own); /* if the channel cannot be opened either, that error is returned */
   lampar_status status = open_channel(group);
   if (status == LAMPAR_OK) {
     lampar_failure_raise(&failure);
@@ -172,7 +174,7 @@ static lampar_status create(lampar_group *group, lampar_pack *const *packs, size
   }
   if (status == LAMPAR_OK) return LAMPAR_OK;
   lampar_log(&group->logger, LAMPAR_LOG_WARN, "no group: %s", lampar_last_error());
-  /* The exchange may be what failed: do not wait long for it again. */
+  /* The exchange itself may have failed: do not wait long for it again. */
   group->channel.timeout_ms = LAMPAR_EXCHANGE_DESTROY_MS;
   return status;
 }
@@ -192,7 +194,7 @@ lampar_status lampar_group_create(lampar_group **result, struct ncclComm *comm,
     return lampar_fail(LAMPAR_ERROR_ARGUMENT,
                        "lampar_group_create needs an NCCL communicator or config.exchange");
 
-  lampar_group spare = {0}; /* a rank without memory still has to tell the others */
+  lampar_group spare = {0}; /* even a rank without memory must send its failure */
   lampar_group *const allocated = calloc(1, sizeof *allocated);
   lampar_group *const group = allocated != NULL ? allocated : &spare;
   group->config = own_config;

@@ -1,4 +1,4 @@
-/* What the library knows of a group. */
+/* The state of a group on one rank. */
 #ifndef LAMPAR_GROUP_STATE_H
 #define LAMPAR_GROUP_STATE_H
 
@@ -31,19 +31,19 @@ struct lampar_group {
   struct CUstream_st *stream; /* for set-up */
   lampar_rank_facts facts[LAMPAR_WORLD_MAX];
 
-  lampar_verdict verdict; /* why all calls go to NCCL; NONE: kernels are used */
+  lampar_verdict verdict; /* why all calls go to NCCL; NONE if kernels are used */
   lampar_kernels kernels;
   lampar_candidates candidates;
-  lampar_kernels epilogue_only; /* of world 1: epilogues after NCCL */
+  lampar_kernels epilogue_only; /* of world 1: epilogues after an NCCL call */
   lampar_candidates epilogue_only_candidates;
   lampar_workspace workspace;
   lampar_peers peers;
   bool is_exposed;             /* other ranks have the workspace's address */
   lampar_lane *lanes;          /* [config.lanes] */
-  lampar_arguments *arguments; /* [config.lanes], without what depends on the call */
+  lampar_arguments *arguments; /* [config.lanes]; the fields that do not depend on the call */
 
   char report[1024];
-  char message[LAMPAR_MESSAGE_BYTES]; /* of the last query */
+  char message[LAMPAR_MESSAGE_BYTES]; /* of the last lampar_query */
   uint32_t logged;                    /* bit r: a fallback for reason r was logged */
   _Atomic uint64_t kernel_calls, kernel_bytes, nccl_bytes;
   _Atomic uint64_t nccl_calls[LAMPAR_REASONS_MAX];

@@ -40,7 +40,7 @@ lampar_status lampar_kernels_collect(lampar_kernels *kernels, lampar_pack *const
   if (kernels->list == NULL || kernels->variants == NULL)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %zu kernels", most);
   for (size_t p = 0; p < pack_count; ++p) {
-    const size_t others = kernels->count; /* within a pack no key comes twice */
+    const size_t others = kernels->count; /* keys are unique within a pack */
     for (uint32_t i = 0; i < packs[p]->header->record_count; ++i) {
       const lampar_pack_kernel *packed = &packs[p]->kernels[i];
       if (packed->variant.arch != arch || packed->variant.world != world) continue;
@@ -83,7 +83,8 @@ static lampar_status count_resident(lampar_kernel *kernel, const lampar_driver *
         kernel->packed->record->name));
     count *= multiprocessors;
   }
-  /* Kernels of several ranks differ in shape and leave gaps between them: half is sure to fit. */
+  /* Kernels of several ranks have different shapes and leave gaps between them: half always fits.
+   */
   const uint32_t own = (uint32_t)count / (ranks_on_device > 1 ? 2 * ranks_on_device : 1);
   kernel->resident = own > 0 ? own : 1;
   return LAMPAR_OK;
@@ -100,7 +101,7 @@ static lampar_status load(lampar_kernel *kernel, const lampar_driver *driver, in
   LAMPAR_TRY(
       lampar_driver_check(driver, driver->library_kernel(&handle, kernel->library, name), name));
   LAMPAR_TRY(lampar_driver_check(driver, driver->kernel_function(&kernel->function, handle), name));
-  /* A kernel that the driver loads only when it is first launched waits for kernels that spin. */
+  /* Load now: a lazy load at the first launch would wait for kernels that spin. */
   LAMPAR_TRY(lampar_driver_check(driver, driver->function_load(kernel->function), name));
   return count_resident(kernel, driver, multiprocessors, ranks_on_device);
 }

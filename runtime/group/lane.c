@@ -40,7 +40,7 @@ lampar_status lampar_lane_enter(lampar_lane *lane, const lampar_driver *driver,
     if (is_captured)
       return lampar_fail(LAMPAR_ERROR_CAPTURE,
                          "the stream of the group's last call is being captured: a call on another "
-                         "stream cannot be put behind it. End the capture first");
+                         "stream cannot wait for it. End the capture first");
     LAMPAR_TRY(lampar_driver_check(driver, driver->event_record(lane->event, lane->stream),
                                    "cuEventRecord on the stream of the last call"));
     LAMPAR_TRY(lampar_driver_check(driver, driver->stream_wait_event(stream, lane->event, 0),

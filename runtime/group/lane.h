@@ -1,5 +1,5 @@
-/* The order of the calls of one lane. Its mailboxes serve one call at a time: calls on one stream
- * are in order already, calls on another stream are put behind. */
+/* The order of the calls of one lane, whose mailboxes serve one call at a time. Calls on one stream
+ * are in order already; a call on another stream waits for the previous one with an event. */
 #ifndef LAMPAR_LANE_H
 #define LAMPAR_LANE_H
 
@@ -18,12 +18,12 @@ typedef struct lampar_lane {
 
 lampar_status lampar_lane_open(lampar_lane *lane, const lampar_driver *driver);
 
-/* Before a call is enqueued on `stream`. Errors: CAPTURE, when a second stream of one capture
- * comes: a graph would run both at once. */
+/* Orders a call that is about to be enqueued on `stream`. Errors: CAPTURE, for a second stream of
+ * one capture: the graph would run both calls at once. */
 lampar_status lampar_lane_enter(lampar_lane *lane, const lampar_driver *driver,
                                 struct CUstream_st *stream);
 
-/* Waits for the eager calls. */
+/* Waits for the eager calls and destroys the event. */
 lampar_status lampar_lane_close(lampar_lane *lane, const lampar_driver *driver);
 
 #endif

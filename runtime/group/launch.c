@@ -8,7 +8,7 @@ static bool is_aligned(uint64_t address) {
   return address % LAMPAR_VECTOR_BYTES == 0;
 }
 
-/* Whether all vectors of input or output are whole. */
+/* Whether every 16-byte vector of the buffer is aligned. */
 static bool is_buffer_aligned(const lampar_variant *variant, const lampar_call *call,
                               const void *buffer, uint64_t stride) {
   if (!is_aligned((uintptr_t)buffer)) return false;
@@ -38,8 +38,8 @@ static lampar_status refuse_buffer(const lampar_variant *variant, const char *na
       name, variant->alignment, variant->alignment);
 }
 
-/* What kernels without a path for odd addresses cannot take. An error and never another path: every
- * rank has its own addresses, and all ranks have to take the same path. */
+/* Rejects what a kernel without a path for odd addresses cannot read. An error, and never a
+ * fallback: addresses differ between ranks, but all ranks must take the same path. */
 static lampar_status check_alignment(const lampar_variant *variant, const lampar_call *call,
                                      const lampar_arguments *arguments) {
   if (!is_buffer_aligned(variant, call, call->input, arguments->input_stride))
@@ -54,11 +54,10 @@ static lampar_status check_alignment(const lampar_variant *variant, const lampar
                      (unsigned long long)bytes, variant->alignment, variant->alignment);
 }
 
-/* Warp-wide vectors of the message: what the warps of a kernel share out. */
+/* The warp-wide vectors of the message, which are divided among the warps of the grid. */
 static uint32_t message_mailboxes(const lampar_variant *variant, const lampar_call *call) {
   if (variant->hidden > 0) return (uint32_t)(call->rows * lampar_variant_row_mailboxes(variant));
-  const uint64_t all = lampar_variant_mailboxes(variant, call->rows, call->hidden);
-  return (uint32_t)(variant->algorithm == LAMPAR_TWOSHOT ? all / 2 : all);
+  return (uint32_t)lampar_variant_mailboxes(variant, call->rows, call->hidden);
 }
 
 lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const lampar_call *call,
@@ -71,7 +70,7 @@ lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const
   arguments->elements = call->rows * call->hidden;
   arguments->mailboxes = message_mailboxes(variant, call);
 
-  /* Local to this rank: the kernel's path for odd addresses uses the same mailboxes. */
+  /* May differ between ranks: the kernel's path for odd addresses uses the same mailboxes. */
   arguments->is_vectorized =
       is_buffer_aligned(variant, call, call->input, arguments->input_stride) &&
       is_buffer_aligned(variant, call, call->output, arguments->output_stride);
@@ -80,7 +79,8 @@ lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const
   return lampar_operands_fill_from_call(variant, call, operands, &arguments->is_vectorized);
 }
 
-/* What a kernel hands out: rows to clusters when it has an epilogue, else mailboxes to blocks. */
+/* Units of work: one row per cluster for fused kernels, otherwise one mailbox per warp of a block.
+ */
 static uint32_t units(const lampar_variant *variant, const lampar_arguments *arguments) {
   if (variant->epilogue[0] != '\0')
     return arguments->mailboxes / (uint32_t)lampar_variant_row_mailboxes(variant);

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "pack/dtype.h"
 
-enum { ROUNDS = 3, ELEMENTS_MAX = 8192 }; /* three: both halves of a mailbox, and one again */
+enum { ROUNDS = 3, ELEMENTS_MAX = 8192 }; /* three: each half of a mailbox, and one of them again */
 
-/* Small whole numbers: their sums over 16 ranks are exact in every dtype. */
+/* Small integers, whose sums over 16 ranks are exact in every dtype. */
 static int number_of(int rank, uint64_t element, int round) {
   return (int)((element * 7 + (uint64_t)(rank * 13 + round * 5)) % 31) - 15;
 }
@@ -19,7 +19,7 @@ static int sum_of(int world, uint64_t element, int round) {
   return sum;
 }
 
-/* A whole number of at most 11 bits in the dtype, little end first. */
+/* Encodes an integer of at most 11 bits in the dtype, little-endian. */
 static void encode(uint32_t dtype, int number, uint8_t *bytes) {
   const float value = (float)number;
   uint32_t bits;
@@ -38,7 +38,8 @@ static uint64_t bytes_of(const lampar_self_test *test) {
 
 lampar_status lampar_self_test_open(lampar_self_test *test, const lampar_driver *driver,
                                     const lampar_kernels *kernels) {
-  *test = (lampar_self_test){.kernel = &kernels->list[0]}; /* plain: sorted first within a dtype */
+  *test = (lampar_self_test){.kernel =
+                                 &kernels->list[0]}; /* the first one is plain: those sort first */
   const lampar_variant *variant = &test->kernel->packed->variant;
   test->elements = variant->hidden;
   if (variant->hidden == 0) {
@@ -54,7 +55,7 @@ lampar_status lampar_self_test_open(lampar_self_test *test, const lampar_driver 
       "cuMemHostAlloc for the self-test");
 }
 
-/* Without holding the driver, so that ranks of one process can run at once. */
+/* Polls, because a blocking wait could stop the other ranks of this process. */
 static lampar_status wait(const lampar_driver *driver, struct CUstream_st *stream) {
   struct timespec start, now;
   clock_gettime(CLOCK_MONOTONIC, &start);
@@ -64,7 +65,9 @@ static lampar_status wait(const lampar_driver *driver, struct CUstream_st *strea
       return lampar_driver_check(driver, result, "self-test");
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec - start.tv_sec > 2 * LAMPAR_SELF_TEST_SECONDS)
-      return lampar_fail(LAMPAR_ERROR_TIMEOUT, "a kernel without a bound waits for ever");
+      return lampar_fail(LAMPAR_ERROR_TIMEOUT,
+                         "a kernel without a watchdog has not ended after %d s",
+                         2 * LAMPAR_SELF_TEST_SECONDS);
     nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
   }
 }
@@ -95,11 +98,10 @@ static lampar_status run_round(lampar_self_test *test, const lampar_driver *driv
     uint8_t expected[sizeof(uint32_t)];
     encode(dtype, sum_of(world, i, round), expected);
     if (memcmp(expected, host + bytes + i * element, element) != 0)
-      return lampar_fail(
-          LAMPAR_ERROR_MISMATCH,
-          "element %llu of %s's sum is wrong: the links between these GPUs do not keep "
-          "what is stored over them",
-          (unsigned long long)i, test->kernel->packed->record->name);
+      return lampar_fail(LAMPAR_ERROR_MISMATCH,
+                         "element %llu of %s's sum is wrong: stores between these GPUs are lost or "
+                         "damaged",
+                         (unsigned long long)i, test->kernel->packed->record->name);
   }
   return LAMPAR_OK;
 }

@@ -1,5 +1,5 @@
-/* The kernels' own way over every link, before anybody relies on it: a few sums of known numbers
- * with one of the group's kernels, compared byte by byte. */
+/* Tests every link with one of the group's kernels before the group is used: a few sums of known
+ * numbers, compared byte by byte. */
 #ifndef LAMPAR_SELF_TEST_H
 #define LAMPAR_SELF_TEST_H
 
@@ -16,12 +16,13 @@ typedef struct lampar_self_test {
 
 enum { LAMPAR_SELF_TEST_SECONDS = 10 };
 
-/* Memory, before any kernel of the group runs. */
+/* Allocates memory. Call it before any kernel of the group runs: an allocation may wait for
+ * kernels. */
 lampar_status lampar_self_test_open(lampar_self_test *test, const lampar_driver *driver,
                                     const lampar_kernels *kernels);
 
-/* All ranks at once. `arguments` are the first lane's. Errors: DRIVER, TIMEOUT, with what was
- * wrong. */
+/* Runs on all ranks at once. `arguments` are those of lane 0. Errors: DRIVER (a wrong sum),
+ * TIMEOUT. */
 lampar_status lampar_self_test_run(lampar_self_test *test, const lampar_driver *driver,
                                    const lampar_arguments *arguments,
                                    const lampar_workspace *workspace, int rank, int world,

@@ -60,7 +60,7 @@ lampar_status lampar_setup_exchange_facts(lampar_group *group, lampar_pack *cons
   return LAMPAR_OK;
 }
 
-/* A group that a rank has already, and the number that a new one gets if this is rank 0. */
+/* The group that a rank already has, and the number of a new group, which rank 0 chooses. */
 typedef struct candidate {
   uint64_t answer; /* lampar_registry_answer */
   uint64_t number, next_number;
@@ -122,7 +122,7 @@ static lampar_status load_epilogue_only(lampar_group *group, lampar_pack *const 
   const uint32_t arch =
       lampar_kernels_arch(packs, pack_count, group->facts[group->rank].capability, 1);
   LAMPAR_TRY(lampar_kernels_collect(&group->epilogue_only, packs, pack_count, arch, 1, ""));
-  LAMPAR_TRY(load_kernels(group, &group->epilogue_only, 1)); /* they wait for nobody */
+  LAMPAR_TRY(load_kernels(group, &group->epilogue_only, 1)); /* they do not wait for other ranks */
   group->epilogue_only_candidates = candidates_of(&group->epilogue_only, 0);
   return LAMPAR_OK;
 }
@@ -144,15 +144,16 @@ static lampar_status prepare(lampar_group *group, lampar_pack *const *packs, siz
         "or config.kernels; `lampar inspect PACK` lists the names",
         group->world, group->names);
   LAMPAR_TRY(load_kernels(group, &group->kernels,
-                          lampar_facts_sharers(group->facts, group->world, group->rank)));
+                          lampar_facts_ranks_on_device(group->facts, group->world, group->rank)));
   LAMPAR_TRY(lampar_self_test_open(test, &group->driver, &group->kernels));
   const lampar_candidates candidates = candidates_of(&group->kernels, 0);
   const uint64_t mailboxes =
       lampar_workspace_mailboxes(&candidates, &group->config, (uint32_t)group->world);
   if (mailboxes < lampar_variant_mailboxes(&test->kernel->packed->variant, 1, test->elements))
-    return lampar_fail(LAMPAR_ERROR_ARGUMENT,
-                       "config.workspace_limit of %llu bytes is too small: the packs ask for more",
-                       (unsigned long long)group->config.workspace_limit);
+    return lampar_fail(
+        LAMPAR_ERROR_ARGUMENT,
+        "config.workspace_limit of %llu bytes is too small even for the self-test: raise it",
+        (unsigned long long)group->config.workspace_limit);
   lampar_workspace_plan(&group->workspace, mailboxes, (uint32_t)group->world, group->config.lanes);
   LAMPAR_TRY(lampar_workspace_open(&group->workspace, &group->driver, group->stream));
   for (uint32_t i = 0; i < group->config.lanes; ++i)
@@ -166,7 +167,7 @@ static void fill_arguments(lampar_group *group) {
     lampar_arguments *a = &group->arguments[lane];
     const uint64_t offset = lane * group->workspace.lane_bytes;
     a->rank = (uint32_t)group->rank;
-    a->watchdog_ns = UINT64_MAX; /* each kernel's own bound comes with the call */
+    a->watchdog_ns = UINT64_MAX; /* every call sets the bound of its kernel */
     a->epoch = (uint32_t *)(uintptr_t)lampar_workspace_epochs(&group->workspace, lane);
     a->faulted = (uint32_t *)(uintptr_t)lampar_workspace_flag(&group->workspace);
     a->fault = (lampar_fault_record *)(uintptr_t)group->workspace.fault_device;
@@ -216,7 +217,7 @@ lampar_status lampar_setup_disable_kernels(lampar_group *group) {
   lampar_peers_close(&group->peers, &group->driver);
   bool is_alone = true;
   if (group->is_exposed) {
-    /* After a fault a rank is missing: it may not come here either. */
+    /* After a fault a rank is missing, and may not arrive here either. */
     if (lampar_workspace_is_faulted(&group->workspace))
       group->channel.timeout_ms = LAMPAR_EXCHANGE_DESTROY_MS;
     char mine = 0, all[LAMPAR_WORLD_MAX];
@@ -227,7 +228,7 @@ lampar_status lampar_setup_disable_kernels(lampar_group *group) {
   else
     lampar_log(
         &group->logger, LAMPAR_LOG_WARN,
-        "%s: %llu bytes of workspace stay allocated, since that rank may still store into them",
+        "%s: %llu bytes of workspace stay allocated, because that rank may still write to them",
         lampar_last_error(), (unsigned long long)group->workspace.bytes);
   lampar_kernels_free(&group->kernels, &group->driver);
   group->candidates = (lampar_candidates){0};

@@ -1,5 +1,5 @@
-/* The device memory of one rank: for each lane mailboxes and their epochs, and the flag of the
- * watchdog; and the page of host memory that kernels report to. */
+/* The device memory of one rank: mailboxes and epochs of every lane, and the watchdog's flag. Also
+ * the mapped host memory in which a timed-out kernel leaves its record. */
 #ifndef LAMPAR_WORKSPACE_H
 #define LAMPAR_WORKSPACE_H
 
@@ -21,7 +21,7 @@ typedef struct lampar_workspace {
 uint64_t lampar_workspace_mailboxes(const lampar_candidates *kernels,
                                     const lampar_group_config *config, uint32_t world);
 
-/* Sizes, without allocating. */
+/* Computes the sizes; allocates nothing. */
 void lampar_workspace_plan(lampar_workspace *workspace, uint64_t mailboxes, uint32_t world,
                            uint32_t lanes);
 

@@ -14,8 +14,8 @@ static const lampar_operand *given_at(const lampar_call *call, uint32_t i) {
   return (const lampar_operand *)((const char *)call->operands + i * call->operand_size);
 }
 
-/* Elements of callers built against a later header are longer; what this version does not know of
- * them has to be zero. */
+/* A caller built against a newer header has larger elements; the fields that this version does not
+ * know must be zero. */
 static lampar_status check_size(const lampar_call *call) {
   const size_t size = call->operand_size;
   if (call->operand_count > 0 && (size < sizeof(lampar_operand) || size % sizeof(void *) != 0))
@@ -83,8 +83,8 @@ static lampar_status check_operand(const lampar_variant *variant,
   return LAMPAR_OK;
 }
 
-/* Bytes that data and rows of the operand are aligned to when all its vectors can be moved whole:
- * what goes with a vector of the message. */
+/* Alignment with which all vectors of the operand can be loaded and stored whole: the bytes that go
+ * with one vector of the message. */
 static uint64_t vector_bytes(const lampar_variant *variant, const lampar_operand_info *declared) {
   if (declared->granularity != LAMPAR_GRANULARITY_ELEMENT &&
       declared->granularity != LAMPAR_GRANULARITY_COLUMN)

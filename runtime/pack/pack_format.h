@@ -1,5 +1,5 @@
-/* The bytes of a pack: header, records sorted by key, cubins. Little endian, fixed sizes, read in
- * place. Anything that changes here changes LAMPAR_PACK_FORMAT. */
+/* The bytes of a pack: header, records sorted by key, cubins. Little endian, fixed sizes. Every
+ * change here needs another LAMPAR_PACK_FORMAT. */
 #ifndef LAMPAR_PACK_FORMAT_H
 #define LAMPAR_PACK_FORMAT_H
 
@@ -17,7 +17,7 @@ typedef struct lampar_pack_header {
   uint32_t record_bytes;
   uint32_t record_count;
   uint64_t file_bytes;
-  uint8_t digest[16];    /* XXH3-128 of the whole file with these 16 bytes as zeros */
+  uint8_t digest[16];    /* XXH3-128 of the whole file, these 16 bytes being zeros */
   uint32_t needs_nvlink; /* topology.link = "nvlink" */
   uint32_t reserved;
   char name[64];    /* of the spec */
@@ -66,8 +66,8 @@ _Static_assert(sizeof((lampar_pack_header){0}.name) == LAMPAR_PACK_NAME_BYTES,
 _Static_assert(sizeof(lampar_pack_header) == 152, "the header is part of the format");
 _Static_assert(sizeof(lampar_pack_record) == 864, "the record is part of the format");
 
-/* Between the file and the memory, field by field. Nothing is checked, except that of the texts all
- * bytes are copied. */
+/* Copies every field between the file's struct and the one in memory. Checks nothing: texts may
+ * lack their 0. */
 void lampar_pack_record_from_variant(lampar_pack_record *record, const lampar_variant *variant);
 void lampar_pack_record_to_variant(const lampar_pack_record *record, lampar_variant *variant);
 

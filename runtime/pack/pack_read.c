@@ -23,7 +23,7 @@ static bool is_terminated(const char *text, size_t size) {
 
 static lampar_status check_header(const uint8_t *data, size_t size, const char *name) {
   const lampar_pack_header *header = (const lampar_pack_header *)data;
-  /* Magic and format come first in every format, so a newer pack is told from a damaged one. */
+  /* Magic and format come first in every format, to distinguish a newer pack from a damaged one. */
   if (size < sizeof header->magic + sizeof header->format ||
       memcmp(header->magic, LAMPAR_PACK_MAGIC, sizeof header->magic) != 0)
     return lampar_fail(LAMPAR_ERROR_PACK, "%s is not a lampar pack", name);
@@ -116,21 +116,23 @@ lampar_status lampar_pack_open(const char *path, lampar_pack **pack) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
     return lampar_fail(LAMPAR_ERROR_SYSTEM, "%s cannot be opened: %s", path, strerror(errno));
-  lampar_status status;
+  lampar_status status = LAMPAR_OK;
   struct stat facts;
   void *data = MAP_FAILED;
-  if (fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+  if (fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode))
     status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s is not a file", path);
-  } else if (facts.st_size == 0) {
-    status = lampar_fail(LAMPAR_ERROR_PACK, "%s is empty", path);
-  } else if ((data = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0)) ==
-             MAP_FAILED) {
+  else if (facts.st_size == 0) status = lampar_fail(LAMPAR_ERROR_PACK, "%s is empty", path);
+  if (status != LAMPAR_OK) goto out;
+  data = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (data == MAP_FAILED) {
     status = lampar_fail(LAMPAR_ERROR_SYSTEM, "%s cannot be mapped: %s", path, strerror(errno));
-  } else {
-    status = adopt(data, (size_t)facts.st_size, path, pack);
-    if (status == LAMPAR_OK) (*pack)->is_mapped = true;
-    else munmap(data, (size_t)facts.st_size);
+    goto out;
   }
+  LAMPAR_TRY_OUT(adopt(data, (size_t)facts.st_size, path, pack));
+  (*pack)->is_mapped = true;
+  data = MAP_FAILED; /* now the pack's */
+out:
+  if (data != MAP_FAILED) munmap(data, (size_t)facts.st_size);
   close(file);
   return status;
 }
@@ -163,7 +165,7 @@ const char *lampar_pack_digest(const lampar_pack *pack) {
   return pack != NULL ? pack->digest : "";
 }
 
-/* A variant's field as lampar_kernel_info has it. */
+/* From a field of a variant to that of lampar_kernel_info, by kind. */
 #define INFO_NUMBER(value)    (value)
 #define INFO_SIZE(value)      (value)
 #define INFO_FLAG(value)      (value)

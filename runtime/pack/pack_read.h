@@ -1,5 +1,4 @@
-/* A pack as the runtime sees it: checked once when it is opened, described in memory from then on.
- */
+/* An open pack: checked once, with its kernels described in memory. */
 #ifndef LAMPAR_PACK_READ_H
 #define LAMPAR_PACK_READ_H
 

@@ -5,11 +5,11 @@
 
 #include "pack/dtype.h"
 
-/* What a call must find in a kernel besides its limit. */
+/* The fields by which a call finds its kernels, apart from their limits. */
 typedef struct key {
   uint32_t dtype;
   const char *epilogue;
-  uint32_t rounding; /* means nothing, and is 0, without an epilogue */
+  uint32_t rounding; /* UNFUSED without an epilogue */
   uint64_t hidden;   /* 0: flat */
 } key;
 
@@ -34,7 +34,7 @@ static int compare_key(const lampar_variant *v, const key *k) {
   return order;
 }
 
-/* First of the key's kernels: they are neighbours, ordered by limit. `count` when there is none. */
+/* The first kernel of the key; its kernels are neighbours, ordered by limit. `count`: none. */
 static size_t find_key(const lampar_candidates *candidates, const key *k) {
   size_t low = 0, high = candidates->count;
   while (low < high) {
@@ -46,8 +46,8 @@ static size_t find_key(const lampar_candidates *candidates, const key *k) {
   return found ? low : candidates->count;
 }
 
-/* The first kernel from `first` on, of the same key, that takes the call; `count` when none does.
- */
+/* The first kernel of the key, from `first` on, whose limit the call does not exceed; `count`:
+ * none. */
 static size_t find_limit(const lampar_candidates *candidates, size_t first, const key *k,
                          const lampar_call *call) {
   const uint64_t bytes = call->rows * call->hidden * lampar_dtype_bytes(call->dtype);

@@ -1,5 +1,5 @@
-/* Which kernel a call gets, or why none. Pure: no CUDA, no pointers of the call, nothing that may
- * differ between ranks, so that all ranks choose the same. */
+/* Selects a call's kernel, or the reason why there is none. Uses nothing that may differ between
+ * ranks, such as addresses, so that all ranks select the same. */
 #ifndef LAMPAR_SELECT_H
 #define LAMPAR_SELECT_H
 
@@ -23,8 +23,8 @@ lampar_selection lampar_select(const lampar_candidates *candidates, const lampar
  * device has room for, and takes every address that `index` takes. SIZE_MAX: there is none. */
 size_t lampar_select_persistent(const lampar_candidates *candidates, size_t index);
 
-/* Among the kernels of world 1, the one that applies the call's epilogue to a sum that is there
- * already: persistent, so for any number of rows. SIZE_MAX: there is none. */
+/* Among the kernels of world 1, the one that applies the call's epilogue to a finished sum. It is
+ * persistent, so it takes any number of rows. SIZE_MAX: there is none. */
 size_t lampar_select_epilogue_only(const lampar_candidates *epilogue_only, const lampar_call *call);
 
 #endif

@@ -59,7 +59,7 @@ static bool has_valid_epilogue(const lampar_variant *v) {
   if (v->epilogue[0] == '\0')
     return v->operand_count == 0 && v->rounding == LAMPAR_ROUNDING_UNFUSED && v->cluster == 1 &&
            v->vectors_per_warp == 1;
-  /* In two-shot the sums travel, rounded: what fp32 rounding promises not to do. */
+  /* Two-shot sends rounded sums, which fp32 rounding rules out. */
   if (v->algorithm == LAMPAR_TWOSHOT && v->rounding == LAMPAR_ROUNDING_FP32) return false;
   const bool has_clusters = v->arch >= 90 || v->arch == LAMPAR_ARCH_EMU;
   const uint64_t row = lampar_variant_row_mailboxes(v);
@@ -86,8 +86,7 @@ bool lampar_variant_is_valid(const lampar_variant *v) {
          v->trigger <= LAMPAR_TRIGGER_EXIT &&
          (v->alignment == 0 || v->alignment == LAMPAR_VECTOR_BYTES) &&
          lampar_rounding_name(v->rounding) != NULL && has_valid_epilogue(v) &&
-         largest_message_vectors(v) <= LAMPAR_VECTORS_MAX &&
-         lampar_variant_max_mailboxes(v) <= UINT32_MAX;
+         largest_message_vectors(v) <= LAMPAR_VECTORS_MAX;
 }
 
 int lampar_variant_operand(const lampar_variant *variant, const char *name) {
@@ -135,9 +134,7 @@ void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BY
 }
 
 static uint64_t mailboxes_of(const lampar_variant *variant, uint64_t vectors) {
-  return variant->algorithm == LAMPAR_EPILOGUE_ONLY ? 0
-         : variant->algorithm == LAMPAR_TWOSHOT     ? 2 * vectors
-                                                    : vectors;
+  return variant->algorithm == LAMPAR_EPILOGUE_ONLY ? 0 : vectors;
 }
 
 uint64_t lampar_variant_mailboxes(const lampar_variant *variant, uint64_t rows, uint64_t hidden) {

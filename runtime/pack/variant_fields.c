@@ -7,7 +7,7 @@
 #include "pack/dtype.h"
 #include "pack/enum_names.h"
 
-/* What is behind the kinds of LAMPAR_VARIANT_FIELDS. */
+/* The table's entry for each kind of LAMPAR_VARIANT_FIELDS. */
 #define KIND_NUMBER    LAMPAR_FIELD_NUMBER
 #define KIND_SIZE      LAMPAR_FIELD_SIZE
 #define KIND_FLAG      LAMPAR_FIELD_FLAG

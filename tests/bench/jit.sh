@@ -1,6 +1,6 @@
 #!/bin/sh
-# tests/bench/jit.sh BUILD [--peer]: what start-up costs, for the spec of a server, or for the variables
-# SPEC and WORLD. Needs no GPU, and a machine that does nothing else.
+# tests/bench/jit.sh BUILD [--peer]: time of a start-up, with the spec of a server, or the variables SPEC
+# and WORLD. Needs no GPU, and an idle machine.
 #
 # With --peer, in the same run: nvcc on FlashInfer's all-reduce module, with the sources and flags of
 # its own JIT (gen_trtllm_comm_module, gen_jit_spec and build_cuda_cflags of flashinfer-python 0.7.4).

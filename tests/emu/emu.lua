@@ -3,7 +3,7 @@
 return spec {
   name   = "emu",
   arch   = { "emu" },
-  world  = { 2, 3, 8 },
+  world  = { 2, 3, 4, 8 },
   dtype  = { "bf16", "f16", "f32" },
   hidden = { 328 },
   rows   = 24,

@@ -1,7 +1,8 @@
-/* A rank that fails while a group is created: what every rank is told, and how soon. On the
- * emulated device: failures_test PACK CARRIER, where CARRIER is exchange or nccl. Each row of the
- * table below makes one thing fail on one rank, from a point of set-up on; a line is printed for
- * each rank. The linker puts the functions named __wrap_ before the library's own (CMakeLists.txt).
+/* A rank that fails while a group is created: the error of every rank, and how soon it comes. On
+ * the emulated device: failures_test PACK CARRIER, where CARRIER is exchange or nccl. Each row of
+ * the table below makes one thing fail on one rank, from a point of set-up on; a line is printed
+ * for each rank. The linker puts the functions named __wrap_ before the library's own
+ * (CMakeLists.txt).
  */
 #include <sched.h>
 #include <stdatomic.h>

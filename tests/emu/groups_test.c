@@ -1,6 +1,6 @@
-/* What a program is told: of a group, of a call, of a pack, of what it did wrong. On the emulated
- * device: groups_test PACK CASE, exit status 0 when all is as it should be. --list SPEC: the cases
- * for the pack of that spec. */
+/* What a program sees of a group, a call, a pack and its own mistakes. On the emulated device:
+ * groups_test PACK CASE, exit status 0 if everything is right. --list SPEC: the cases for the pack
+ * of that spec. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -37,23 +37,28 @@ build_mutated() {
 }
 
 # mutate NAME REPORT MODE [FILE SED]...: the report is a pattern of grep -E; `none` has to pass. The modes plain
-# and programmatic are launches of plain kernels, fused is layers of a fused one.
+# and programmatic are launches of plain kernels; twoshot mixes calls of one-shot and of two-shot; fused is layers of a
+# fused kernel; long_rows and many_rows verify the kernels of these specs.
 mutate() {
   name=$1 report=$2 mode=$3
   shift 3
   case " $wanted " in "  " | *" $name "*) ;; *) return ;; esac
   scratch=$out/$name
   case $mode in
-  fused) spec=small_fused ;;
-  *) spec=small ;;
+  plain | programmatic) spec=small ;;
+  fused | twoshot) spec=small_$mode ;;
+  *) spec=$mode ;;
   esac
   if ! build_mutated $spec "$@"; then
     failures=$((failures + 1))
     return
   fi
+  kernels=$scratch/$spec/$spec.pack
   case $mode in
-  fused) set -- emu_layers_test "$scratch/$spec/$spec.pack" 2 1024 $schedules ;;
-  *) set -- emu_protocol_test "$scratch/$spec/$spec.pack" 3 f32 328 24 $schedules $mode ;;
+  twoshot) set -- emu_protocol_test "$kernels" 4 f32 328 24 $schedules plain ;;
+  plain | programmatic) set -- emu_protocol_test "$kernels" 3 f32 328 24 $schedules $mode ;;
+  fused) set -- emu_layers_test "$kernels" 2 1024 $schedules ;;
+  *) set -- lampar verify "$kernels" --device emu --world 2 ;;
   esac
   "$binaries/$@" >"$scratch/report.txt" 2>&1
   status=$?
@@ -71,10 +76,11 @@ mutate() {
 kernel=oneshot.cu.in
 missing='timed out waiting for rank|nothing came from the ranks'
 wrong='wrong sum|sum is wrong|wrong residual|wrong output'
+wrong_value='expected|reference|other bits'
 
-mutate none '' plain
-mutate none '' programmatic
-mutate none '' fused
+for mode in plain programmatic twoshot fused long_rows many_rows; do
+  mutate none '' $mode
+done
 mutate one-half "$missing|$wrong" plain $kernel \
   's/const unsigned half = \(use.epoch & 1\) \* kHalfBytes;/const unsigned half = 0;/'
 mutate no-rearm "$wrong|$missing" plain $kernel '/store_words4\(slot_of\(.*empty_vector\(\)\);/d'
@@ -112,6 +118,34 @@ mutate residual-read-early 'wrong residual' fused \
   parts/fused_kernel.cuh.in '/^  wait_for_previous_grid\(\);/d' \
   parts/fused_kernel.cuh.in '/^  for .*load\(call, use\[v\]\);/,/^  \$-- Operands/{H;d}
     /^  \$for _, operand in/,/^  \$end$/{/^  \$end$/{G;s/\n/\n  wait_for_previous_grid();\n/}}'
+
+# ---- two-shot ----
+kernel=twoshot.cu.in
+mutate two-shot-epoch-by-two "$missing|$wrong" twoshot $kernel \
+  's/store_u32\(use.epoch_ptr, use.epoch \+ 1\)/store_u32(use.epoch_ptr, use.epoch + 2)/'
+mutate two-shot-owner-no-rearm "$missing|$wrong" twoshot $kernel '/if .*store_words4\(slot_of\(.*empty_vector\(\)\);/d'
+mutate two-shot-sum-no-rearm "$missing|$wrong" twoshot $kernel '/store_words4\(slot_of\(use, use.owner\), .*\);/d'
+mutate two-shot-without-barrier "$missing|$wrong" twoshot $kernel '/^ +__syncwarp\(\);/d'
+mutate two-shot-sum-in-one-half "$missing|$wrong" twoshot $kernel \
+  's/push\((.*)use.offset, rounded\)/push(\1use.offset - (use.epoch \& 1) * kHalfBytes, rounded)/' \
+  $kernel 's/slot_of\(use, use.owner\)/& - (use.epoch \& 1) * kHalfBytes/'
+mutate two-shot-sum-in-other-half "$missing|$wrong" twoshot $kernel \
+  's/push\((.*)use.offset, rounded\)/push(\1use.offset + kHalfBytes - 2 * (use.epoch \& 1) * kHalfBytes, rounded)/' \
+  $kernel 's/slot_of\(use, use.owner\)/& + kHalfBytes - 2 * (use.epoch \& 1) * kHalfBytes/'
+mutate two-shot-sentinel-travels "$missing" twoshot $kernel '/use.input = without_sentinel\(use.input\);/d'
+mutate two-shot-sum-not-rounded "$wrong" twoshot $kernel 's/return rounded;/return from[call.rank];/'
+
+# ---- rows and quantisation ----
+mutate nan-counts-in-amax "$wrong_value" long_rows parts/emu/language.cuh.in \
+  's/return a > b \|\| b != b/return a > b || a != a/'
+mutate amax-of-32-mailboxes "$wrong_value" long_rows parts/row_reduction.cuh.in \
+  's/for \(unsigned from = 32; from < kRowMailboxes; from \+= 32\)/for (unsigned from = 32; from < 32; from += 32)/'
+mutate scales-without-padding "$wrong_value" long_rows epilogues/fp8_group.cu.in \
+  's/for \(unsigned i = index % 4 \+ 1; i < 4; \+\+i\)/for (unsigned i = 4; i < 4; ++i)/'
+mutate rows-by-blocks "$wrong_value|$missing" long_rows parts/fused_kernel.cuh.in \
+  's/row \+= gridDim.x \/ kCluster;/row += gridDim.x;/'
+mutate one-tile-of-scales "$wrong_value" many_rows epilogues/nvfp4.cu.in \
+  's/at.row \/ 128 \* /at.row \/ 256 * /'
 
 # The runtime gives every group of a device the first one's workspace.
 name=shared-workspace

@@ -1,7 +1,7 @@
 /* Calls in a row on the emulated device, under many schedules: sizes alternate, so that every
- * mailbox is used many times by single-pass and persistent kernels; some inputs are full of the
- * sentinel's bits; some calls read what the call before wrote. Every byte is compared with the
- * exact sum.
+ * mailbox is used many times by one-shot and two-shot, single-pass and persistent kernels; some
+ * inputs are full of the sentinel's bits; some calls read what the call before wrote. Every byte is
+ * compared with the exact sum.
  *
  *   protocol_test PACK WORLD DTYPE HIDDEN ROWS SCHEDULES [programmatic]
  *
@@ -24,7 +24,7 @@ static uint32_t element(uint32_t dtype, int rank, size_t index, const void *user
 }
 
 static size_t make_calls(uint32_t dtype, uint64_t hidden, uint64_t rows, lampar_check_call *calls) {
-  const uint64_t row_counts[] = {1, rows, 3, rows / 2, 1, 2, rows};
+  const uint64_t row_counts[] = {1, rows, 2, 1, 3, rows / 2, 4, 1, 5};
   size_t count = 0;
   for (int round = 0; round < ROUNDS; ++round) {
     for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; ++i) {

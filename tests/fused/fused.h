@@ -64,6 +64,6 @@ lampar_status check_fused_fallback(fused_fixture *fixture, fused_key *key, int p
 
 /* The unfused sequence: what the plain all-reduce gives (other tests hold its kernels to exactly
  * that), then the epilogue's own kernel. On a group of one rank. */
-lampar_status check_fused_alone(fused_fixture *fixture, fused_key *key, int pack);
+lampar_status check_epilogue_only(fused_fixture *fixture, fused_key *key, int pack);
 
 #endif

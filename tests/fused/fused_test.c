@@ -135,8 +135,8 @@ static lampar_status collect_keys(test *t, int world) {
 
 typedef enum path {
   PATH_FUSED,
-  PATH_NCCL, /* groups that are not enabled: NCCL, then the epilogue's own kernel */
-  PATH_ALONE /* a group of one rank: the epilogue's own kernel */
+  PATH_NCCL,         /* groups that are not enabled: NCCL, then the epilogue's own kernel */
+  PATH_EPILOGUE_ONLY /* a group of one rank: the epilogue's own kernel */
 } path;
 
 static const char *const path_names[] = {"", " with NCCL", " unfused"};
@@ -155,7 +155,7 @@ static lampar_status open_group(test *t, int pack, path path) {
 
 static lampar_status run_checks(test *t, fused_key *key, int pack, path path) {
   if (path == PATH_NCCL) return check_fused_fallback(&t->fixture, key, pack);
-  if (path == PATH_ALONE) return check_fused_alone(&t->fixture, key, pack);
+  if (path == PATH_EPILOGUE_ONLY) return check_epilogue_only(&t->fixture, key, pack);
   if (pack == 0) LAMPAR_TRY(check_fused_operands(&t->fixture, key));
   LAMPAR_TRY(check_fused_values(&t->fixture, key, pack));
   LAMPAR_TRY(check_fused_rows(&t->fixture, key, pack));
@@ -212,7 +212,7 @@ static lampar_status run_world(test *t, int world) {
   }
   LAMPAR_TRY(lampar_ranks_set_world(t->fixture.ranks, 1));
   for (int pack = 0; pack < t->fixture.pack_count; ++pack)
-    LAMPAR_TRY(run_keys(t, pack, PATH_ALONE));
+    LAMPAR_TRY(run_keys(t, pack, PATH_EPILOGUE_ONLY));
   for (int i = 0; i < t->key_count; ++i) print_key(t, t->keys[i]);
   return LAMPAR_OK;
 }

@@ -89,7 +89,7 @@ lampar_status check_fused_fallback(fused_fixture *fixture, fused_key *key, int p
   return status;
 }
 
-lampar_status check_fused_alone(fused_fixture *fixture, fused_key *key, int pack) {
+lampar_status check_epilogue_only(fused_fixture *fixture, fused_key *key, int pack) {
   lampar_epilogue_samples samples;
   LAMPAR_TRY(fused_samples(fixture, key, 0, &samples));
   lampar_epilogue_samples_sum(&samples);

@@ -154,7 +154,7 @@ static lampar_status live(fixture *fixture, int rank, int gpu, const char *ident
 
 int run_child(int argc, char **argv) {
   if (argc != 7) return 2;
-  alarm(DEADLINE_S); /* a process that is alone must not wait for ever */
+  alarm(DEADLINE_S); /* a process without partners must not wait forever */
   const int rank = atoi(argv[2]), gpu = atoi(argv[3]);
   if (strcmp(argv[4], "-") != 0) setenv("CUDA_VISIBLE_DEVICES", argv[4], 1);
   fixture fixture = {.program = argv[0], .pack_path = argv[5]};

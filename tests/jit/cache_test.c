@@ -81,7 +81,7 @@ static void every_cut_is_a_miss(void **state) {
     assert_false(cache_fixture_has(fixture, 1));
     says(fixture, "is truncated");
   }
-  /* It is made again, and then it is whole. */
+  /* Stored once more, it is whole. */
   cache_fixture_store(fixture, 1);
   assert_true(cache_fixture_has(fixture, 1));
   free(bytes);

@@ -14,6 +14,7 @@
 #include "fake_driver.h"
 #include "group/group_state.h"
 #include "group/setup.h"
+#include "page_quotes.h"
 
 enum {
   HIDDEN = 128, /* fp32: a row is one mailbox */
@@ -208,7 +209,7 @@ static void room_is_what_the_driver_says_divided_among_ranks(void **state) {
   assert_non_null(strstr(fake.log, "load single_pass; ")); /* before it is first launched */
 }
 
-/* ---- what a kernel is told ---- */
+/* ---- the arguments of a kernel ---- */
 
 static uint64_t bound_ms(uint32_t of_config) {
   const lampar_call call = call_of(1);
@@ -268,6 +269,12 @@ static void a_fault_names_its_kernel(void **state) {
                       "rank 1 timed out waiting for rank 0 (missing mask 0x1), in persistent, "
                       "mailbox 5, epoch 7: check that rank, then destroy the group");
   assert_int_equal(lampar_all_reduce(&group, &call, fake_stream(1)), LAMPAR_ERROR_TIMEOUT);
+  strcpy(records[PERSISTENT].name, "ar_oneshot_w8_bf16_h7168_sm_90");
+  record = (lampar_fault_record){
+      .state = 1, .rank = 3, .missing = 0x20, .mailbox = 12, .epoch = 481, .kernel = PERSISTENT};
+  assert_int_equal(lampar_group_error(&group, NULL), LAMPAR_ERROR_TIMEOUT);
+  assert_true(page_quotes(lampar_last_error()));
+  strcpy(records[PERSISTENT].name, "persistent");
   record.kernel = KERNELS;
   assert_int_equal(lampar_group_error(&group, &fault), LAMPAR_ERROR_TIMEOUT);
   assert_string_equal(fault.kernel, "unknown kernel");

@@ -38,7 +38,7 @@ static void kernels_when_all_agree(void **state) {
   agree(facts, access);
   check(facts, LAMPAR_REASON_NONE, "");
   assert_int_equal(lampar_peer_access_decide(access, facts, WORLD).reason, LAMPAR_REASON_NONE);
-  assert_int_equal(lampar_facts_sharers(facts, WORLD, 2), 1);
+  assert_int_equal(lampar_facts_ranks_on_device(facts, WORLD, 2), 1);
 }
 
 static void each_reason_names_the_rank(void **state) {
@@ -126,7 +126,7 @@ static void ranks_are_told_apart(void **state) {
   facts[1].device = facts[0].device;
   lampar_facts_identity(facts, WORLD, other);
   assert_memory_not_equal(one, other, sizeof one);
-  assert_int_equal(lampar_facts_sharers(facts, WORLD, 1), 2);
+  assert_int_equal(lampar_facts_ranks_on_device(facts, WORLD, 1), 2);
 }
 
 int main(void) {

@@ -15,7 +15,7 @@ static const lampar_variant kernels[] = {
     {KEY, SHAPE, .persistent = 1, .max_bytes = 1 << 20, .threads = 256},
     {KEY, SHAPE, .hidden = 2880, .max_rows = 8, .max_bytes = 8 * 2880 * 2, .threads = 128},
     {KEY, SHAPE, .hidden = 2048, .max_rows = 4, .max_bytes = 4 * 2048 * 2, .threads = 256,
-     .epilogue = "residual", .operand_count = 1,
+     .alignment = 16, .epilogue = "residual", .operand_count = 1,
      .operands = {{.name = "residual", .dtype = LAMPAR_BF16}}},
 };
 enum { COUNT = 3 };
@@ -41,6 +41,59 @@ static void opens_what_is_whole(void **state) {
   assert_int_equal(info.operand_count, 1);
   assert_string_equal(info.operands[0]->name, "residual");
   assert_int_equal(lampar_pack_info(pack, COUNT, &info), LAMPAR_ERROR_ARGUMENT);
+  lampar_pack_close(pack);
+  free(bytes);
+}
+
+/* A caller built against an older header has a shorter struct; one without a size is refused. */
+static void writes_only_what_the_caller_has_room_for(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  lampar_pack *pack;
+  assert_int_equal(lampar_pack_open_memory(bytes, size, "older", &pack), LAMPAR_OK);
+  lampar_kernel_info info, before;
+  memset(&info, 0x55, sizeof info);
+  info.size = offsetof(lampar_kernel_info, trigger);
+  before = info;
+  assert_int_equal(lampar_pack_info(pack, 1, &info), LAMPAR_OK);
+  assert_int_equal(info.threads, 128);
+  assert_int_equal(info.size, before.size);
+  assert_memory_equal((char *)&info + info.size, (char *)&before + info.size,
+                      sizeof info - info.size);
+  info.size = 0;
+  assert_int_equal(lampar_pack_info(pack, 1, &info), LAMPAR_ERROR_ARGUMENT);
+  assert_string_equal(lampar_last_error(),
+                      "lampar_kernel_info: its size is not set: start from the _INIT macro");
+  assert_int_equal(lampar_pack_info(pack, 1, NULL), LAMPAR_ERROR_ARGUMENT);
+  lampar_pack_close(pack);
+  free(bytes);
+}
+
+static void describes_every_field(void **state) {
+  (void)state;
+  size_t size;
+  uint8_t *bytes = pack_fixture(kernels, COUNT, &size);
+  lampar_pack *pack;
+  lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
+  assert_int_equal(lampar_pack_open_memory(bytes, size, "whole", &pack), LAMPAR_OK);
+  assert_int_equal(lampar_pack_info(pack, 2, &info), LAMPAR_OK);
+  assert_int_equal(info.size, sizeof info);
+  assert_int_equal(info.world, 2);
+  assert_int_equal(info.dtype, LAMPAR_BF16);
+  assert_int_equal(info.rounding, LAMPAR_ROUNDING_UNFUSED);
+  assert_int_equal(info.hidden, 2048);
+  assert_int_equal(info.max_bytes, 4 * 2048 * 2);
+  assert_int_equal(info.persistent, 0);
+  assert_int_equal(info.threads, 256);
+  assert_int_equal(info.cluster, 1);
+  assert_int_equal(info.vectors_per_warp, 1);
+  assert_string_equal(info.trigger, "early");
+  assert_int_equal(info.watchdog_ms, 1000);
+  assert_int_equal(info.alignment, 16);
+  assert_int_equal(info.spill_bytes, 0);
+  assert_non_null(info.code);
+  assert_int_equal(info.code_size, 100);
   lampar_pack_close(pack);
   free(bytes);
 }
@@ -155,6 +208,8 @@ static void opens_files(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(opens_what_is_whole),
+      cmocka_unit_test(writes_only_what_the_caller_has_room_for),
+      cmocka_unit_test(describes_every_field),
       cmocka_unit_test(refuses_any_flipped_bit),
       cmocka_unit_test(refuses_every_truncation),
       cmocka_unit_test(survives_any_sealed_byte),

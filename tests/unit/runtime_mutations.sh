@@ -16,6 +16,7 @@ mkdir -p "$out"
 compile() {
   # shellcheck disable=SC2086 # flags are words
   "${CC:-cc}" ${CFLAGS:-} -std=c17 -D_GNU_SOURCE -O0 -w -I"$source/runtime" -I"$source/runtime/include" \
+    -DLAMPAR_OPERATORS_PAGE="\"$source/generator/docs/operators.md\"" \
     -I"$tests" -I"${cmocka%/*}/../include" -c "$1" -o "$2"
 }
 
@@ -23,7 +24,11 @@ compile() {
 link() {
   program=$out/$1
   objects=$out/$1_test.o
-  case $1 in call | workspace) objects="$objects $out/fake_driver.o" ;; esac
+  case $1 in
+  call) objects="$objects $out/fake_driver.o $out/page_quotes.o" ;;
+  channel) objects="$objects $out/page_quotes.o" ;;
+  workspace) objects="$objects $out/fake_driver.o" ;;
+  esac
   shift
   # shellcheck disable=SC2086
   "${CC:-cc}" ${CFLAGS:-} $objects "$@" "$library" "$cmocka" -ldl -lpthread -o "$program"
@@ -50,11 +55,12 @@ mutate() {
   failures=$((failures + 1))
 }
 
-for test in arguments call registry select workspace; do
+for test in arguments call channel registry select workspace; do
   compile "$tests/${test}_test.c" "$out/${test}_test.o" || exit 1
 done
 compile "$tests/fake_driver.c" "$out/fake_driver.o" || exit 1
-for test in arguments call registry select workspace; do
+compile "$tests/page_quotes.c" "$out/page_quotes.o" || exit 1
+for test in arguments call channel registry select workspace; do
   link $test && "$out/$test" >"$out/report.txt" 2>&1 && continue
   echo "not mutated: FAILED: unit.$test"
   cat "$out/report.txt"
@@ -95,7 +101,7 @@ mutate substitute-of-another-algorithm call pack/select.c 's/v->persistent \&\& 
 mutate substitute-in-one-pass select pack/select.c 's/v->persistent \&\& v->algorithm == from->algorithm/v->algorithm == from->algorithm/'
 mutate refused-call-launched call group/all_reduce.c 's/if \(persistent == SIZE_MAX\)/if (false)/; s/    index = persistent;/    if (persistent != SIZE_MAX) index = persistent;/'
 
-# What a kernel is told, and what is told of it.
+# The arguments of a kernel, and the report of its fault.
 mutate watchdog-at-once call group/all_reduce.c 's/arguments.watchdog_ns = .*/arguments.watchdog_ns = 0;/'
 mutate watchdog-in-microseconds call group/all_reduce.c 's/bound \* 1000000/bound * 1000/'
 mutate watchdog-of-the-config-ignored call group/all_reduce.c 's/^ +bound = group->config.watchdog_ms;/;/'
@@ -134,6 +140,17 @@ mutate configs-share-a-group registry group/registry.c 's/memcmp\(a->options, b-
 mutate packs-share-a-group registry group/registry.c 's/memcmp\(a->facts.*== 0;/true;/'
 mutate ranks-share-a-group registry group/registry.c 's/a->rank == b->rank \&\&//'
 mutate found-without-a-reference registry group/registry.c '/\+\+\(\*found\)->references;/d'
+
+# The channel of set-up.
+mutate own-failure-not-sent channel exchange/exchange.c 's/lampar_failure_save\(\&mine, own\)/lampar_failure_save(\&mine, LAMPAR_OK)/'
+mutate timeouts-hide-the-cause channel exchange/exchange.c 's/ \&\& all\[r\].status != LAMPAR_ERROR_TIMEOUT//'
+mutate timeouts-ignored channel exchange/exchange.c 's/if \(all\[r\].status == LAMPAR_ERROR_TIMEOUT\) first = r;/;/'
+mutate nccl-in-the-callers-context channel exchange/exchange.c 's/driver->context_set_current\(channel->context\)/driver->context_set_current(before->context)/'
+mutate context-not-restored channel exchange/exchange.c '/driver->context_set_current\(before->context\);/d'
+mutate capture-mode-not-relaxed channel exchange/exchange.c 's/LAMPAR_CAPTURE_MODE_RELAXED/LAMPAR_CAPTURE_MODE_THREAD_LOCAL/'
+mutate capture-mode-not-restored channel exchange/exchange.c '/^  channel->driver->capture_mode_exchange\(/d'
+mutate buffer-freed-while-nccl-waits channel exchange/exchange.c 's/driver->stream_query\(channel->stream\) != LAMPAR_CUDA_ERROR_NOT_READY/true/'
+mutate context-not-released channel exchange/exchange.c '/driver->primary_context_release\(/d'
 
 echo "$((count - failures)) of $count mutations found"
 [ $failures -eq 0 ]

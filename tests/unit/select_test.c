@@ -67,7 +67,7 @@ static void takes_the_smallest_limit_that_fits(void **state) {
   assert_int_equal(ask(&all, LAMPAR_BF16, 256, 2880).reason, LAMPAR_REASON_NONE);
 }
 
-static void other_row_lengths_are_flat(void **state) {
+static void other_hidden_sizes_are_flat(void **state) {
   (void)state;
   assert_int_equal(ask(&all, LAMPAR_BF16, 1, 1).index, 0);
   assert_int_equal(ask(&all, LAMPAR_BF16, 1, 1 << 15).index, 0);
@@ -117,10 +117,32 @@ static void has_nothing_without_kernels(void **state) {
   assert_int_equal(ask(&none, LAMPAR_BF16, 1, 2880).reason, LAMPAR_REASON_DTYPE);
 }
 
+/* Two packs of one key, for any address and for aligned ones. */
+static void a_substitute_takes_every_address_of_the_first_choice(void **state) {
+  (void)state;
+  lampar_variant any = kernels[0], aligned = any, any_persistent = kernels[1];
+  aligned.alignment = 16;
+  lampar_variant aligned_persistent = any_persistent;
+  aligned_persistent.alignment = 16;
+  const lampar_variant *const both[] = {&any, &aligned, &any_persistent, &aligned_persistent};
+  for (size_t i = 1; i < 4; ++i) assert_true(lampar_variant_compare(both[i - 1], both[i]) < 0);
+  const lampar_candidates mixed = {.variants = both, .count = 4, .mailboxes = 1 << 16};
+  assert_int_equal(ask(&mixed, LAMPAR_BF16, 1, 64).index, 0);
+  assert_int_equal(lampar_select_persistent(&mixed, 0), 2);
+  assert_int_equal(lampar_select_persistent(&mixed, 1), 2);
+  const lampar_variant *const odd[] = {&any, &aligned_persistent};
+  const lampar_candidates lacking = {.variants = odd, .count = 2, .mailboxes = 1 << 16};
+  assert_true(lampar_select_persistent(&lacking, 0) == SIZE_MAX);
+  const lampar_variant *const whole[] = {&aligned, &aligned_persistent};
+  const lampar_candidates strict = {.variants = whole, .count = 2, .mailboxes = 1 << 16};
+  assert_int_equal(lampar_select_persistent(&strict, 0), 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_substitute_takes_every_address_of_the_first_choice),
       cmocka_unit_test(takes_the_smallest_limit_that_fits),
-      cmocka_unit_test(other_row_lengths_are_flat),
+      cmocka_unit_test(other_hidden_sizes_are_flat),
       cmocka_unit_test(says_why_not),
       cmocka_unit_test(stays_within_the_workspace),
       cmocka_unit_test(finds_the_persistent_kernel_of_a_key),

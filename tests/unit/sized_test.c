@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/sized.h"
+#include "lampar/lampar_jit.h"
 
 typedef struct thing {
   size_t size;
@@ -59,8 +60,31 @@ static void writes_only_what_fits(void **state) {
   assert_int_equal(asked.size, offsetof(thing, b));
 }
 
+#define CHECK_INIT(type, init)                                                                     \
+  do {                                                                                             \
+    const type given = init;                                                                       \
+    assert_int_equal(offsetof(type, size), 0);                                                     \
+    assert_int_equal(given.size, sizeof(type));                                                    \
+  } while (0)
+
+static void every_public_struct_starts_with_its_size(void **state) {
+  (void)state;
+  CHECK_INIT(lampar_kernel_info, LAMPAR_KERNEL_INFO_INIT);
+  CHECK_INIT(lampar_exchange, LAMPAR_EXCHANGE_INIT);
+  CHECK_INIT(lampar_group_config, LAMPAR_GROUP_CONFIG_INIT);
+  CHECK_INIT(lampar_call, LAMPAR_CALL_INIT);
+  CHECK_INIT(lampar_answer, LAMPAR_ANSWER_INIT);
+  CHECK_INIT(lampar_fault, LAMPAR_FAULT_INIT);
+  CHECK_INIT(lampar_stats, LAMPAR_STATS_INIT);
+  CHECK_INIT(lampar_jit_stats, LAMPAR_JIT_STATS_INIT);
+  CHECK_INIT(lampar_jit_options, LAMPAR_JIT_OPTIONS_INIT);
+  const lampar_call call = LAMPAR_CALL_INIT;
+  assert_int_equal(call.operand_size, sizeof(lampar_operand));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_public_struct_starts_with_its_size),
       cmocka_unit_test(older_callers_get_defaults),
       cmocka_unit_test(newer_callers_must_not_use_what_is_not_there),
       cmocka_unit_test(a_forgotten_size_is_told),

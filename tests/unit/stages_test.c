@@ -456,7 +456,7 @@ static void test_own_folder(void **state) {
   plans(l, "hidden = { 64 }, epilogue = { { 'residual', 'square' } }, stages = 'mine'");
   assert_string_equal(l->plan.stages, "mine");
   assert_string_equal(first(l, LAMPAR_ONESHOT)->epilogue, "residual+square");
-  /* The plan is made again when a stage file changes. */
+  /* A changed stage file changes the plan. */
   char path[SCRATCH_PATH_BYTES];
   scratch_path(&l->s, "mine/square.cu.in", path);
   size_t found = 0;

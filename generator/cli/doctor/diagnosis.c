@@ -39,10 +39,10 @@ void lampar_diagnosis_add(lampar_diagnosis *diagnosis, lampar_finding finding, c
   va_end(arguments);
 
   cJSON *const line = cJSON_CreateObject();
-  const bool good = line != NULL && cJSON_AddStringToObject(line, "subject", subject) &&
-                    cJSON_AddStringToObject(line, "state", states[finding]) &&
-                    cJSON_AddStringToObject(line, "text", text) &&
-                    (advice == NULL || cJSON_AddStringToObject(line, "advice", advice));
+  const bool good = line != NULL && cJSON_AddStringToObject(line, "subject", subject) != NULL &&
+                    cJSON_AddStringToObject(line, "state", states[finding]) != NULL &&
+                    cJSON_AddStringToObject(line, "text", text) != NULL &&
+                    (advice == NULL || cJSON_AddStringToObject(line, "advice", advice) != NULL);
   lampar_diagnosis_add_facts(diagnosis, diagnosis->findings, line, good);
   if (finding == LAMPAR_FINDING_PROBLEM) diagnosis->has_problem = true;
 }

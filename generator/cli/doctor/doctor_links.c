@@ -96,11 +96,11 @@ static void look_at_pair(lampar_diagnosis *diagnosis, lampar_machine *machine, i
     machine->works[b] |= 1u << a;
   }
   cJSON *const facts = cJSON_CreateObject();
-  const bool good = facts != NULL && cJSON_AddNumberToObject(facts, "from", a) &&
-                    cJSON_AddNumberToObject(facts, "to", b) &&
-                    cJSON_AddBoolToObject(facts, "peer_access", access) &&
-                    cJSON_AddBoolToObject(facts, "nvlink", nvlink) &&
-                    cJSON_AddStringToObject(facts, "self_test", result);
+  const bool good = facts != NULL && cJSON_AddNumberToObject(facts, "from", a) != NULL &&
+                    cJSON_AddNumberToObject(facts, "to", b) != NULL &&
+                    cJSON_AddBoolToObject(facts, "peer_access", access) != NULL &&
+                    cJSON_AddBoolToObject(facts, "nvlink", nvlink) != NULL &&
+                    cJSON_AddStringToObject(facts, "self_test", result) != NULL;
   lampar_diagnosis_add_facts(diagnosis, diagnosis->links, facts, good);
 }
 

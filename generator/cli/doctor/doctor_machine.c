@@ -44,11 +44,12 @@ static void look_at_gpu(lampar_diagnosis *diagnosis, const lampar_driver *driver
   const uint32_t arch = machine->arch[gpu] = arch_for(capability);
   format_uuid(&uuid, uuid_text);
   cJSON *const facts = cJSON_CreateObject();
-  const bool good = facts != NULL && cJSON_AddNumberToObject(facts, "ordinal", gpu) &&
-                    cJSON_AddStringToObject(facts, "name", name) &&
-                    cJSON_AddStringToObject(facts, "uuid", uuid_text) &&
-                    cJSON_AddNumberToObject(facts, "compute_capability", capability / 10.0) &&
-                    (arch == 0 || cJSON_AddStringToObject(facts, "arch", lampar_arch_name(arch)));
+  const bool good =
+      facts != NULL && cJSON_AddNumberToObject(facts, "ordinal", gpu) != NULL &&
+      cJSON_AddStringToObject(facts, "name", name) != NULL &&
+      cJSON_AddStringToObject(facts, "uuid", uuid_text) != NULL &&
+      cJSON_AddNumberToObject(facts, "compute_capability", capability / 10.0) != NULL &&
+      (arch == 0 || cJSON_AddStringToObject(facts, "arch", lampar_arch_name(arch)) != NULL);
   lampar_diagnosis_add_facts(diagnosis, diagnosis->gpus, facts, good);
 
   if (arch == 0)

@@ -75,10 +75,11 @@ static void look_at_set(lampar_diagnosis *diagnosis, lampar_pack *pack, lampar_m
                        runs ? "would run" : "would not run", runs ? "" : ": ", why);
   for (size_t i = s->first; i < s->first + s->count; ++i) {
     cJSON *const facts = cJSON_CreateObject();
-    const bool good = facts != NULL &&
-                      cJSON_AddStringToObject(facts, "name", pack->kernels[i].record->name) &&
-                      cJSON_AddBoolToObject(facts, "would_run", runs) &&
-                      (runs || cJSON_AddStringToObject(facts, "why_not", why));
+    const bool good =
+        facts != NULL &&
+        cJSON_AddStringToObject(facts, "name", pack->kernels[i].record->name) != NULL &&
+        cJSON_AddBoolToObject(facts, "would_run", runs) != NULL &&
+        (runs || cJSON_AddStringToObject(facts, "why_not", why) != NULL);
     lampar_diagnosis_add_facts(diagnosis, diagnosis->kernels, facts, good);
   }
 }

@@ -107,11 +107,11 @@ static void send(unsigned to, void *at, const void *value, unsigned bytes, unsig
       sent.offset + bytes > function_shared_bytes(block->grid->work->task.kernel.function))
     lane_fail(CUDA_ERROR_ILLEGAL_ADDRESS, "stores outside the shared memory of its cluster");
   sent.to = cluster->blocks[to];
-  if (!sent.to || sent.to->partials[barrier].arrivals == 0)
+  if (sent.to == NULL || sent.to->partials[barrier].arrivals == 0)
     lane_fail(CUDA_ERROR_LAUNCH_FAILED,
               "stores into the shared memory of block %u of its cluster, which has %s", to,
               to >= cluster->started ? "not started"
-              : !sent.to             ? "ended"
+              : sent.to == NULL      ? "ended"
                                      : "not made its barrier yet");
   memcpy(&sent.value, value, bytes);
   if (transfer_count == transfer_capacity) {
@@ -156,7 +156,7 @@ static void arrive_cluster(void) {
   cluster->arrived = 0;
   ++cluster->phases;
   for (unsigned i = 0; i < cluster->size; ++i)
-    if (cluster->blocks[i]) wake(cluster->blocks[i], LANE_AT_CLUSTER_BARRIER);
+    if (cluster->blocks[i] != NULL) wake(cluster->blocks[i], LANE_AT_CLUSTER_BARRIER);
 }
 
 static void wait_cluster(void) {

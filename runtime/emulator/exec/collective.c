@@ -25,16 +25,16 @@ static void post(struct ncclComm *comm, const emu_task *task) {
   emu_meeting_rank *own = &comm->meeting->ranks[comm->rank];
   const emu_allocation *input = memory_find(task->collective.input, 1);
   struct stat status = {0};
-  if (input) fstat(input->file, &status);
+  if (input != NULL) fstat(input->file, &status);
   own->gathers = task->collective.gathers;
   own->dtype = task->collective.dtype;
   own->op = task->collective.op;
   own->count = task->collective.count;
   own->address = task->collective.input;
-  own->file = input ? input->file : -1;
+  own->file = input != NULL ? input->file : -1;
   own->inode = status.st_ino;
-  own->file_bytes = input ? input->bytes : 0;
-  own->offset = input ? task->collective.input - input->start : 0;
+  own->file_bytes = input != NULL ? input->bytes : 0;
+  own->offset = input != NULL ? task->collective.input - input->start : 0;
   atomic_store(&own->posted, ++comm->calls);
 }
 
@@ -94,7 +94,7 @@ static void compute(struct ncclComm *comm, const emu_task *task) {
       return;
     }
     inputs[r] = input_of(comm, rank);
-    if (!inputs[r]) {
+    if (inputs[r] == NULL) {
       fail(comm, "the memory of another process cannot be mapped");
       return;
     }
@@ -112,7 +112,7 @@ static void compute(struct ncclComm *comm, const emu_task *task) {
 emu_collective_progress collective_step(emu_work *work) {
   struct ncclComm *comm = work->task.collective.comm;
   emu_meeting_rank *own = &comm->meeting->ranks[comm->rank];
-  if (!comm->current) {
+  if (comm->current == NULL) {
     comm->current = work;
     post(comm, &work->task);
     return COLLECTIVE_MOVED;

@@ -25,9 +25,9 @@ void deadlock_break(void) {
   }
   leaps = 0;
   uint32_t failed = 0;
-  for (const emu_grid *grid = grids_first(); grid; grid = grid->next)
+  for (const emu_grid *grid = grids_first(); grid != NULL; grid = grid->next)
     failed |= 1u << grid->work->task.device;
-  for (const emu_work *work = scheduler_collectives(); work; work = work->next)
+  for (const emu_work *work = scheduler_collectives(); work != NULL; work = work->next)
     failed |= 1u << work->task.device;
   for (int device = 0; device < DEVICES_MAX; ++device)
     if (failed >> device & 1) scheduler_fail_device(device, CUDA_ERROR_LAUNCH_TIMEOUT);

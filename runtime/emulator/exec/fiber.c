@@ -136,7 +136,7 @@ static void create_some(void) {
 }
 
 struct emu_fiber *fiber_open(void (*entry)(void)) {
-  if (!free_fibers) create_some();
+  if (free_fibers == NULL) create_some();
   struct emu_fiber *opened = free_fibers;
   free_fibers = opened->next;
   opened->entry = entry;

@@ -107,7 +107,7 @@ static void block_release(emu_block *block) {
 }
 
 static void previous_finished(emu_grid *grid) {
-  for (emu_block *block = grid->blocks; block; block = block->next)
+  for (emu_block *block = grid->blocks; block != NULL; block = block->next)
     for (unsigned w = 0; w < block->warp_count; ++w)
       for (unsigned i = 0; i < block->warps[w].lane_count; ++i)
         if (block->warps[w].lanes[i].state == LANE_AWAITS_GRID)
@@ -117,14 +117,14 @@ static void previous_finished(emu_grid *grid) {
 void grids_finish_work(emu_work *finished) {
   for (size_t i = 0; i < finished->edge_count; ++i) {
     const emu_edge *edge = &finished->edges[i];
-    if (edge->is_programmatic && edge->to->grid) previous_finished(edge->to->grid);
+    if (edge->is_programmatic && edge->to->grid != NULL) previous_finished(edge->to->grid);
   }
   work_finish(finished);
   ++emu.changes;
 }
 
 void grid_release(emu_grid *grid) {
-  while (grid->blocks) block_release(grid->blocks);
+  while (grid->blocks != NULL) block_release(grid->blocks);
   buffer_release(&grid->leftover);
   emu_grid **link = &grids;
   while (*link != grid) link = &(*link)->next;

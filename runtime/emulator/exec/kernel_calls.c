@@ -113,7 +113,7 @@ static unsigned long long shuffle_xor(unsigned long long value, unsigned mask) {
 static void wait_for_previous_grid(void) {
   lane_may_switch();
   const emu_work *previous = running->warp->block->grid->work->previous;
-  if (previous && !previous->has_finished) lane_leave(LANE_AWAITS_GRID);
+  if (previous != NULL && !previous->has_finished) lane_leave(LANE_AWAITS_GRID);
 }
 
 static void allow_next_grid(void) {

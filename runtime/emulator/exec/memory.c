@@ -30,7 +30,7 @@ const emu_allocation *memory_find(uintptr_t at, size_t bytes) {
 
 bool memory_is_reachable(int device, uintptr_t at, size_t bytes) {
   const emu_allocation *found = memory_find(at, bytes);
-  if (!found) return false;
+  if (found == NULL) return false;
   return found->owner != MEMORY_DEVICE || found->device == device ||
          (emu.devices[device].peers >> found->device & 1);
 }
@@ -69,7 +69,8 @@ failed:
 
 int memory_release(uintptr_t start, emu_memory_owner owner) {
   const emu_allocation *found = memory_find(start, 1);
-  if (!found || found->start != start || found->owner != owner) return CUDA_ERROR_INVALID_VALUE;
+  if (found == NULL || found->start != start || found->owner != owner)
+    return CUDA_ERROR_INVALID_VALUE;
   munmap((void *)start, found->mapped);
   if (found->file >= 0) close(found->file);
   const size_t at = (size_t)(found - allocations);

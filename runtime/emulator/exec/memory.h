@@ -10,7 +10,7 @@ typedef enum emu_memory_owner { MEMORY_DEVICE, MEMORY_HOST, MEMORY_IMPORTED } em
 
 typedef struct emu_allocation {
   uintptr_t start;
-  size_t bytes;  /* asked for */
+  size_t bytes;  /* as requested */
   size_t mapped; /* whole pages */
   emu_memory_owner owner;
   int device;

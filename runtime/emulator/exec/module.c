@@ -81,10 +81,10 @@ int module_load(const void *code, kernel_interface *interface, struct CUlib_st *
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   }
-  kernel_interface **slot = handle ? dlsym(handle, "lampar_emu") : NULL;
-  const unsigned *bytes = handle ? dlsym(handle, "lampar_emu_bytes") : NULL;
-  if (!slot || !bytes || *bytes != sizeof *interface) {
-    if (handle) dlclose(handle);
+  kernel_interface **slot = handle != NULL ? dlsym(handle, "lampar_emu") : NULL;
+  const unsigned *bytes = handle != NULL ? dlsym(handle, "lampar_emu_bytes") : NULL;
+  if (slot == NULL || bytes == NULL || *bytes != sizeof *interface) {
+    if (handle != NULL) dlclose(handle);
     close(file);
     return CUDA_ERROR_INVALID_IMAGE;
   }
@@ -96,7 +96,7 @@ int module_load(const void *code, kernel_interface *interface, struct CUlib_st *
 }
 
 void module_unload(struct CUlib_st *module) {
-  while (module->functions) {
+  while (module->functions != NULL) {
     struct CUfunc_st *function = module->functions;
     module->functions = function->next;
     free(function);
@@ -110,12 +110,13 @@ int module_find(struct CUlib_st *module, const char *name, struct CUfunc_st **fo
   void *address = dlsym(module->handle, name);
   const unsigned *bytes = dlsym(module->handle, "lampar_emu_parameters");
   const unsigned *shared_bytes = dlsym(module->handle, "lampar_emu_shared");
-  if (!address || !bytes || *bytes > KERNEL_PARAMETER_BYTES_MAX) return CUDA_ERROR_NOT_FOUND;
+  if (address == NULL || bytes == NULL || *bytes > KERNEL_PARAMETER_BYTES_MAX)
+    return CUDA_ERROR_NOT_FOUND;
   struct CUfunc_st *function = require(calloc(1, sizeof *function));
   *function = (struct CUfunc_st){.next = module->functions,
                                  .address = address,
                                  .parameter_bytes = *bytes,
-                                 .shared_bytes = shared_bytes ? *shared_bytes : 0};
+                                 .shared_bytes = shared_bytes != NULL ? *shared_bytes : 0};
   snprintf(function->name, sizeof function->name, "%s", name);
   module->functions = function;
   *found = function;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static inline void *require(void *memory) {
-  if (memory) return memory;
+  if (memory != NULL) return memory;
   fprintf(stderr, "lampar-emu: out of memory\n");
   abort();
 }

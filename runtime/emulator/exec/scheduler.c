@@ -21,13 +21,13 @@ void scheduler_fail_device(int device, int error) {
   if (!emu.devices[device].error) emu.devices[device].error = error;
   for (bool again = true; again;) {
     again = false;
-    for (emu_grid *grid = grids_first(); grid && !again; grid = grid->next)
+    for (emu_grid *grid = grids_first(); grid != NULL && !again; grid = grid->next)
       if (grid->work->task.device == device) {
         grid_release(grid);
         again = true;
       }
   }
-  for (emu_work **link = &collectives; *link;) {
+  for (emu_work **link = &collectives; *link != NULL;) {
     emu_work *failed = *link;
     if (failed->task.device != device) {
       link = &failed->next;
@@ -64,7 +64,7 @@ static void work_start(emu_work *started) {
     case WORK_KERNEL: grid_start(started); return;
     case WORK_COLLECTIVE: {
       emu_work **link = &collectives;
-      while (*link && work_compare(*link, started) < 0) link = &(*link)->next;
+      while (*link != NULL && work_compare(*link, started) < 0) link = &(*link)->next;
       started->next = *link;
       *link = started;
       return;
@@ -83,10 +83,11 @@ static bool start_some_work(void) {
 
 static bool start_some_block(void) {
   uint32_t count = 0;
-  for (emu_grid *grid = grids_first(); grid; grid = grid->next) count += block_can_start(grid);
+  for (emu_grid *grid = grids_first(); grid != NULL; grid = grid->next)
+    count += block_can_start(grid);
   if (count == 0) return false;
   uint32_t skip = emu_below(count);
-  for (emu_grid *grid = grids_first(); grid; grid = grid->next)
+  for (emu_grid *grid = grids_first(); grid != NULL; grid = grid->next)
     if (block_can_start(grid) && skip-- == 0) {
       block_start(grid);
       return true;
@@ -95,7 +96,7 @@ static bool start_some_block(void) {
 }
 
 static bool step_some_collective(void) {
-  for (emu_work **link = &collectives; *link; link = &(*link)->next) {
+  for (emu_work **link = &collectives; *link != NULL; link = &(*link)->next) {
     emu_work *stepped = *link;
     const emu_collective_progress progress = collective_step(stepped);
     if (progress == COLLECTIVE_WAITS) continue;
@@ -137,7 +138,7 @@ static bool must_perform_some_stores(void) {
     }
     return true;
   }
-  for (emu_grid *grid = grids_first(); grid; grid = grid->next)
+  for (emu_grid *grid = grids_first(); grid != NULL; grid = grid->next)
     if (grid->leftover.count > 0) return perform(&grid->leftover, 8);
   return false;
 }

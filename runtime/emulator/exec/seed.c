@@ -8,8 +8,8 @@
 void report_seed(void) {
   char command[512];
   FILE *file = fopen("/proc/self/cmdline", "r");
-  const size_t length = file ? fread(command, 1, sizeof command - 1, file) : 0;
-  if (file) fclose(file);
+  const size_t length = file != NULL ? fread(command, 1, sizeof command - 1, file) : 0;
+  if (file != NULL) fclose(file);
   for (size_t i = 0; i + 1 < length; ++i)
     if (command[i] == '\0') command[i] = ' ';
   command[length] = '\0';

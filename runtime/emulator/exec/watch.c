@@ -22,7 +22,7 @@ bool lane_watch(emu_lane *lane, uintptr_t vector) {
   emu_watch *added = &lane->watches[lane->watched++];
   emu_watch **bucket = bucket_of(vector);
   *added = (emu_watch){.vector = vector, .lane = lane, .next = *bucket, .link = bucket};
-  if (added->next) added->next->link = &added->next;
+  if (added->next != NULL) added->next->link = &added->next;
   *bucket = added;
   return true;
 }
@@ -31,7 +31,7 @@ void lane_forget_watches(emu_lane *lane) {
   for (unsigned i = 0; i < lane->watched; ++i) {
     emu_watch *forgotten = &lane->watches[i];
     *forgotten->link = forgotten->next;
-    if (forgotten->next) forgotten->next->link = forgotten->link;
+    if (forgotten->next != NULL) forgotten->next->link = forgotten->link;
   }
   lane->watched = 0;
   lane->has_news = false;
@@ -44,7 +44,7 @@ static void notify(emu_lane *lane) {
 
 void memory_changed(uintptr_t word) {
   ++emu.changes;
-  for (emu_watch *watch = *bucket_of(word / 16); watch; watch = watch->next)
+  for (emu_watch *watch = *bucket_of(word / 16); watch != NULL; watch = watch->next)
     if (watch->vector == word / 16) notify(watch->lane);
 }
 

@@ -18,12 +18,12 @@ emu_work *work_create(const emu_task *task) {
 }
 
 emu_work *work_retain(emu_work *kept) {
-  if (kept) ++kept->references;
+  if (kept != NULL) ++kept->references;
   return kept;
 }
 
 void work_release(emu_work *released) {
-  if (!released || --released->references > 0) return;
+  if (released == NULL || --released->references > 0) return;
   work_release(released->previous);
   free(released->edges);
   free(released->staged);
@@ -31,7 +31,7 @@ void work_release(emu_work *released) {
 }
 
 void work_order(emu_work *earlier, emu_work *later, bool is_programmatic) {
-  if (!earlier || earlier->is_done) return;
+  if (earlier == NULL || earlier->is_done) return;
   if (earlier->edge_count == earlier->edge_capacity) {
     earlier->edge_capacity = earlier->edge_capacity ? 2 * earlier->edge_capacity : 2;
     earlier->edges =
@@ -51,7 +51,7 @@ int work_compare(const emu_work *a, const emu_work *b) {
 
 static void insert_ready(emu_work *now_ready) {
   emu_work **link = &ready;
-  while (*link && work_compare(*link, now_ready) < 0) link = &(*link)->next;
+  while (*link != NULL && work_compare(*link, now_ready) < 0) link = &(*link)->next;
   now_ready->next = *link;
   *link = now_ready;
 }
@@ -100,15 +100,15 @@ bool works_have_arrived(void) {
 
 void works_admit(void) {
   emu_work *sorted = NULL;
-  while (arrived) {
+  while (arrived != NULL) {
     emu_work *taken = arrived;
     arrived = taken->next;
     emu_work **link = &sorted;
-    while (*link && work_compare(*link, taken) < 0) link = &(*link)->next;
+    while (*link != NULL && work_compare(*link, taken) < 0) link = &(*link)->next;
     taken->next = *link;
     *link = taken;
   }
-  while (sorted) {
+  while (sorted != NULL) {
     emu_work *taken = sorted;
     sorted = taken->next;
     if (--taken->blocked == 0) insert_ready(taken);
@@ -117,7 +117,7 @@ void works_admit(void) {
 
 uint32_t works_ready(void) {
   uint32_t count = 0;
-  for (const emu_work *work = ready; work; work = work->next) ++count;
+  for (const emu_work *work = ready; work != NULL; work = work->next) ++count;
   return count;
 }
 

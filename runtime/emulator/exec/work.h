@@ -1,6 +1,5 @@
-/* What a device is asked to do, and the order between those things: a directed graph without
- * cycles. Streams and events are only ways to write down its edges; a launched graph is a copy of
- * its nodes. */
+/* The work of the devices and its order: a directed acyclic graph. Streams and events only add
+ * edges to it; a launched graph is a copy of its nodes. */
 #ifndef LAMPAR_EMU_WORK_H
 #define LAMPAR_EMU_WORK_H
 

@@ -1,4 +1,5 @@
-/* The entry points that the emulator exports: those of the runtime's two tables, and one of its own.
+/* The entry points that the emulator exports: those of the runtime's two tables, and one of its
+ * own.
  */
 #ifndef LAMPAR_EMU_API_H
 #define LAMPAR_EMU_API_H

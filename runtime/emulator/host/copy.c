@@ -47,14 +47,14 @@ static int enqueue(struct CUstream_st *stream, emu_task *copy, bool from_host, b
     return CUDA_ERROR_INVALID_VALUE;
 
   void *staged = NULL;
-  if (from_host && !stream->captured && !is_pinned(copy->copy.from)) {
+  if (from_host && stream->captured == NULL && !is_pinned(copy->copy.from)) {
     staged = require(malloc(from_bytes));
     memcpy(staged, (const void *)copy->copy.from, from_bytes);
     copy->copy.from = (uintptr_t)staged;
   }
   emu_work *enqueued = NULL;
   int result = stream_enqueue(stream, copy, &enqueued);
-  if (enqueued) {
+  if (enqueued != NULL) {
     enqueued->staged = staged;
     if (to_host && !is_pinned(copy->copy.to)) result = machine_wait(enqueued, false);
     work_release(enqueued);

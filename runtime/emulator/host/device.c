@@ -8,7 +8,7 @@
 static _Thread_local emu_context *current;
 
 int device_current(void) {
-  return current ? current->device : -1;
+  return current != NULL ? current->device : -1;
 }
 
 int cuInit(unsigned flags) {
@@ -70,12 +70,12 @@ static const char *describe(int error, bool wants_name) {
 
 int cuGetErrorName(int error, const char **name) {
   *name = describe(error, true);
-  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return *name != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 int cuGetErrorString(int error, const char **text) {
   *text = describe(error, false);
-  return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return *text != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static bool is_device(int device) {
@@ -164,7 +164,7 @@ int cuCtxGetDevice(int *device) {
 
 int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned flags) {
   const int device = device_current();
-  if (device < 0 || !peer) return CUDA_ERROR_INVALID_CONTEXT;
+  if (device < 0 || peer == NULL) return CUDA_ERROR_INVALID_CONTEXT;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (device == peer->device) return CUDA_ERROR_INVALID_DEVICE;
   machine_enter();

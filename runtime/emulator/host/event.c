@@ -37,7 +37,7 @@ int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream) {
   work_release(event->work);
   event->work = NULL;
   event->graph_id = 0;
-  if (stream->captured) {
+  if (stream->captured != NULL) {
     event->graph = stream->captured;
     event->graph_id = graph_id(stream->captured);
     event->tail_count = stream->tail_count;
@@ -56,13 +56,13 @@ int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsi
   stream = stream_or_default(stream);
   if (event->graph_id != 0) {
     const bool is_open = stream_is_captured_as(event->graph_id);
-    if (!is_open || (stream->captured && stream->captured != event->graph))
+    if (!is_open || (stream->captured != NULL && stream->captured != event->graph))
       return machine_leave(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
     stream_join(stream, event->graph, event->tails, event->tail_count);
     return machine_leave(CUDA_SUCCESS);
   }
-  if (stream->captured) return machine_leave(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-  if (event->work) {
+  if (stream->captured != NULL) return machine_leave(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  if (event->work != NULL) {
     emu_work *join = work_create(&(emu_task){.kind = WORK_NOTHING, .device = stream->device});
     work_order(event->work, join, false);
     stream_append(stream, join);
@@ -76,7 +76,7 @@ static int wait(struct CUevent_st *event, bool is_query) {
   int result = CUDA_SUCCESS;
   if (event->graph_id != 0) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   else if (!is_query) result = stream_refuse_in_capture();
-  if (result == CUDA_SUCCESS && event->work) {
+  if (result == CUDA_SUCCESS && event->work != NULL) {
     emu_work *recorded = work_retain(event->work);
     result = machine_wait(recorded, is_query);
     work_release(recorded);
@@ -98,11 +98,12 @@ int cuEventElapsedTime(float *milliseconds, struct CUevent_st *start, struct CUe
   machine_enter();
   int result = CUDA_SUCCESS;
   if (start->graph_id || end->graph_id) result = CUDA_ERROR_INVALID_HANDLE;
-  else if ((start->work && !start->work->is_done) || (end->work && !end->work->is_done))
+  else if ((start->work != NULL && !start->work->is_done) ||
+           (end->work != NULL && !end->work->is_done))
     result = CUDA_ERROR_NOT_READY;
   else
-    *milliseconds = (float)((double)((end->work ? end->work->ended_at : 0) -
-                                     (start->work ? start->work->ended_at : 0)) *
+    *milliseconds = (float)((double)((end->work != NULL ? end->work->ended_at : 0) -
+                                     (start->work != NULL ? start->work->ended_at : 0)) *
                             1e-6);
   return machine_leave(result);
 }

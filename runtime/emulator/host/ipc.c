@@ -19,7 +19,7 @@ int cuIpcGetMemHandle(lampar_ipc_handle *given, lampar_device_pointer pointer) {
   machine_enter();
   const emu_allocation *found = memory_find(pointer, 1);
   struct stat status;
-  if (!found || found->owner != MEMORY_DEVICE || fstat(found->file, &status) != 0)
+  if (found == NULL || found->owner != MEMORY_DEVICE || fstat(found->file, &status) != 0)
     return machine_leave(CUDA_ERROR_INVALID_VALUE);
   emu_handle made = {.process = getpid(),
                      .file = found->file,

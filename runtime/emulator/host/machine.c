@@ -23,7 +23,7 @@ static bool read_number(enum lampar_variable variable, uint64_t low, uint64_t hi
                         uint64_t fallback, uint64_t *value) {
   const char *text = lampar_variable_text(variable);
   *value = fallback;
-  if (!text) return true;
+  if (text == NULL) return true;
   char *end;
   errno = 0;
   *value = strtoull(text, &end, 0);
@@ -36,7 +36,7 @@ static bool read_number(enum lampar_variable variable, uint64_t low, uint64_t hi
 /* As CUDA reads it: numbers, as far as they are devices. */
 static void choose_devices(void) {
   const char *text = getenv("CUDA_VISIBLE_DEVICES");
-  if (!text) {
+  if (text == NULL) {
     for (int i = 0; i < emu.device_count; ++i) host.numbers[i] = i;
     return;
   }

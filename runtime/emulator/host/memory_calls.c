@@ -22,7 +22,7 @@ int cuMemFree_v2(lampar_device_pointer pointer) {
   machine_enter();
   int result = stream_refuse_in_capture();
   const emu_allocation *found = memory_find(pointer, 1);
-  if (result == CUDA_SUCCESS && !found) result = CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS && found == NULL) result = CUDA_ERROR_INVALID_VALUE;
   /* As on a GPU, nothing of the device is under way when its memory goes. A device that has failed
    * gives its memory back all the same. */
   if (result == CUDA_SUCCESS) {
@@ -38,7 +38,7 @@ int cuMemAllocAsync(lampar_device_pointer *pointer, size_t bytes, struct CUstrea
   stream = stream_or_default(stream);
   uintptr_t start = 0;
   const int result = memory_allocate(MEMORY_DEVICE, stream->device, bytes, &start);
-  if (result == CUDA_SUCCESS && stream->captured) graph_own(stream->captured, start);
+  if (result == CUDA_SUCCESS && stream->captured != NULL) graph_own(stream->captured, start);
   *pointer = start;
   return machine_leave(result);
 }
@@ -47,10 +47,10 @@ int cuMemFreeAsync(lampar_device_pointer pointer, struct CUstream_st *stream) {
   machine_enter();
   stream = stream_or_default(stream);
   const emu_allocation *found = memory_find(pointer, 1);
-  const bool is_known =
-      stream->captured ? graph_owns(stream->captured, pointer) : found && found->start == pointer;
+  const bool is_known = stream->captured != NULL ? graph_owns(stream->captured, pointer)
+                                                 : found != NULL && found->start == pointer;
   int result = is_known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  if (is_known && !stream->captured)
+  if (is_known && stream->captured == NULL)
     result = stream_enqueue(stream, &(emu_task){.kind = WORK_FREE, .freed = pointer}, NULL);
   return machine_leave(result);
 }
@@ -77,7 +77,7 @@ int cuMemHostGetDevicePointer_v2(lampar_device_pointer *device, void *pinned, un
   (void)flags;
   machine_enter();
   const emu_allocation *found = memory_find((uintptr_t)pinned, 1);
-  const bool is_pinned = found && found->owner == MEMORY_HOST;
+  const bool is_pinned = found != NULL && found->owner == MEMORY_HOST;
   *device = is_pinned ? (uintptr_t)pinned : 0;
   return machine_leave(is_pinned ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

@@ -36,13 +36,13 @@ int cuKernelGetFunction(struct CUfunc_st **function, struct CUkern_st *kernel) {
 }
 
 int cuFuncLoad(struct CUfunc_st *function) {
-  return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return function != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct CUfunc_st *function,
                                                 int threads, size_t shared_bytes) {
   (void)shared_bytes;
-  if (!function || threads < 1 || threads > 1024) return CUDA_ERROR_INVALID_VALUE;
+  if (function == NULL || threads < 1 || threads > 1024) return CUDA_ERROR_INVALID_VALUE;
   *blocks = LANES_PER_MULTIPROCESSOR / threads > 0 ? LANES_PER_MULTIPROCESSOR / threads : 1;
   return CUDA_SUCCESS;
 }
@@ -85,7 +85,7 @@ int cuOccupancyMaxActiveClusters(int *clusters, struct CUfunc_st *function,
 
 int cuLaunchKernelEx(const lampar_launch_config *config, struct CUfunc_st *function,
                      void **parameters, void **extra) {
-  if (!function || extra || !parameters) return CUDA_ERROR_INVALID_VALUE;
+  if (function == NULL || extra != NULL || parameters == NULL) return CUDA_ERROR_INVALID_VALUE;
   if (config->grid_x == 0 || config->grid_y != 1 || config->grid_z != 1 || config->block_x == 0 ||
       config->block_x > 1024 || config->block_y != 1 || config->block_z != 1 ||
       config->shared_bytes != 0)

@@ -48,7 +48,7 @@ const char *ncclGetErrorString(int result) {
 }
 
 const char *ncclGetLastError(struct ncclComm *comm) {
-  return comm ? comm->message : "";
+  return comm != NULL ? comm->message : "";
 }
 
 int ncclGetUniqueId(lampar_nccl_id *id) {
@@ -118,7 +118,7 @@ int ncclCommInitRank(struct ncclComm **result, int world, lampar_nccl_id id, int
     return NCCL_INVALID_ARGUMENT;
   if (device < 0) return NCCL_UNHANDLED_CUDA_ERROR;
   emu_meeting *meeting = meeting_open(&id);
-  if (!meeting) return NCCL_INVALID_ARGUMENT;
+  if (meeting == NULL) return NCCL_INVALID_ARGUMENT;
   struct ncclComm *comm = require(calloc(1, sizeof *comm));
   *comm = (struct ncclComm){.meeting = meeting, .world = world, .rank = rank, .device = device};
   emu_meeting_rank *own = &meeting->ranks[rank];
@@ -138,7 +138,7 @@ int ncclCommInitRank(struct ncclComm **result, int world, lampar_nccl_id id, int
 }
 
 int ncclCommDestroy(struct ncclComm *comm) {
-  if (!comm) return NCCL_SUCCESS;
+  if (comm == NULL) return NCCL_SUCCESS;
   machine_enter();
   stream_synchronize_device(comm->device);
   communicator_close(comm);
@@ -149,25 +149,25 @@ int ncclCommDestroy(struct ncclComm *comm) {
 }
 
 int ncclCommCount(const struct ncclComm *comm, int *count) {
-  if (!comm) return NCCL_INVALID_ARGUMENT;
+  if (comm == NULL) return NCCL_INVALID_ARGUMENT;
   *count = comm->world;
   return NCCL_SUCCESS;
 }
 
 int ncclCommUserRank(const struct ncclComm *comm, int *rank) {
-  if (!comm) return NCCL_INVALID_ARGUMENT;
+  if (comm == NULL) return NCCL_INVALID_ARGUMENT;
   *rank = comm->rank;
   return NCCL_SUCCESS;
 }
 
 int ncclCommCuDevice(const struct ncclComm *comm, int *device) {
-  if (!comm) return NCCL_INVALID_ARGUMENT;
+  if (comm == NULL) return NCCL_INVALID_ARGUMENT;
   *device = comm->device;
   return NCCL_SUCCESS;
 }
 
 int ncclCommGetAsyncError(struct ncclComm *comm, int *result) {
-  if (!comm) return NCCL_INVALID_ARGUMENT;
+  if (comm == NULL) return NCCL_INVALID_ARGUMENT;
   machine_enter();
   *result = comm->error;
   machine_leave(CUDA_SUCCESS);
@@ -184,7 +184,7 @@ int ncclGroupEnd(void) {
   if (group_depth == 0) return NCCL_INVALID_USAGE;
   if (--group_depth > 0) return NCCL_SUCCESS;
   int status = NCCL_SUCCESS;
-  while (joining) {
+  while (joining != NULL) {
     struct ncclComm *comm = joining;
     joining = comm->next_joining;
     if (status == NCCL_SUCCESS) status = join(comm);
@@ -217,7 +217,7 @@ static int enqueue(struct ncclComm *comm, const emu_task *task, struct CUstream_
   else if (stream->device != comm->device)
     status = refuse(comm, "the stream is of device %d, the communicator of %d", stream->device,
                     comm->device);
-  else if (!input || input->owner == MEMORY_IMPORTED ||
+  else if (input == NULL || input->owner == MEMORY_IMPORTED ||
            !memory_is_reachable(comm->device, task->collective.input, bytes))
     status = refuse(comm, "the input is not memory of the device");
   else if (!memory_is_reachable(comm->device, task->collective.output, output_bytes))
@@ -229,7 +229,7 @@ static int enqueue(struct ncclComm *comm, const emu_task *task, struct CUstream_
 
 int ncclAllReduce(const void *input, void *output, size_t count, int dtype, int op,
                   struct ncclComm *comm, struct CUstream_st *stream) {
-  if (!comm) return NCCL_INVALID_ARGUMENT;
+  if (comm == NULL) return NCCL_INVALID_ARGUMENT;
   return enqueue(comm,
                  &(emu_task){.kind = WORK_COLLECTIVE,
                              .collective = {.comm = comm,
@@ -243,7 +243,7 @@ int ncclAllReduce(const void *input, void *output, size_t count, int dtype, int 
 
 int ncclAllGather(const void *input, void *output, size_t count, int dtype, struct ncclComm *comm,
                   struct CUstream_st *stream) {
-  if (!comm) return NCCL_INVALID_ARGUMENT;
+  if (comm == NULL) return NCCL_INVALID_ARGUMENT;
   return enqueue(comm,
                  &(emu_task){.kind = WORK_COLLECTIVE,
                              .collective = {.comm = comm,

@@ -28,10 +28,10 @@ static struct CUstream_st *create(int device) {
 }
 
 struct CUstream_st *stream_or_default(struct CUstream_st *stream) {
-  if (stream) return stream;
+  if (stream != NULL) return stream;
   int device = device_current();
   if (device < 0) device = 0;
-  if (!defaults[device]) defaults[device] = create(device);
+  if (defaults[device] == NULL) defaults[device] = create(device);
   return defaults[device];
 }
 
@@ -40,7 +40,7 @@ void stream_append(struct CUstream_st *stream, emu_work *appended) {
   appended->key[1] = stream->index;
   appended->key[2] = ++stream->enqueued;
   work_order(stream->last, appended,
-             appended->task.is_programmatic && stream->last &&
+             appended->task.is_programmatic && stream->last != NULL &&
                  stream->last->task.kind == WORK_KERNEL);
   work_release(stream->last);
   stream->last = work_retain(appended);
@@ -50,8 +50,8 @@ void stream_append(struct CUstream_st *stream, emu_work *appended) {
 int stream_enqueue(struct CUstream_st *stream, const emu_task *given, emu_work **enqueued) {
   emu_task task = *given;
   task.device = stream->device;
-  if (enqueued) *enqueued = NULL;
-  if (stream->captured) {
+  if (enqueued != NULL) *enqueued = NULL;
+  if (stream->captured != NULL) {
     const size_t node = graph_add(stream->captured, &task, stream->tails, stream->tail_count);
     stream->tails = require(realloc(stream->tails, sizeof *stream->tails));
     stream->tails[0] = node;
@@ -61,7 +61,7 @@ int stream_enqueue(struct CUstream_st *stream, const emu_task *given, emu_work *
   if (emu.devices[stream->device].error) return emu.devices[stream->device].error;
   emu_work *created = work_create(&task);
   stream_append(stream, created);
-  if (enqueued) *enqueued = created;
+  if (enqueued != NULL) *enqueued = created;
   else work_release(created);
   return CUDA_SUCCESS;
 }
@@ -73,13 +73,13 @@ int stream_refuse_in_capture(void) {
 }
 
 int stream_refuse_while_captured(const struct CUstream_st *stream) {
-  return stream->captured ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+  return stream->captured != NULL ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
 int stream_synchronize_device(int device) {
   if (device < 0) return CUDA_SUCCESS;
-  for (struct CUstream_st *stream = streams; stream; stream = stream->next) {
-    if (stream->device != device || !stream->last || stream->last->is_done) continue;
+  for (struct CUstream_st *stream = streams; stream != NULL; stream = stream->next) {
+    if (stream->device != device || stream->last == NULL || stream->last->is_done) continue;
     emu_work *last = work_retain(stream->last);
     machine_wait(last, false);
     work_release(last);
@@ -98,9 +98,9 @@ int cuStreamCreate(struct CUstream_st **stream, unsigned flags) {
 }
 
 int cuStreamDestroy_v2(struct CUstream_st *stream) {
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
   machine_enter();
-  for (struct CUstream_st **link = &streams; *link; link = &(*link)->next)
+  for (struct CUstream_st **link = &streams; *link != NULL; link = &(*link)->next)
     if (*link == stream) {
       *link = stream->next;
       break;
@@ -117,7 +117,7 @@ static int wait(struct CUstream_st *stream, bool is_query) {
   int result = stream_refuse_while_captured(stream);
   if (result == CUDA_SUCCESS && !is_query) result = stream_refuse_in_capture();
   if (result == CUDA_SUCCESS) result = emu.devices[stream->device].error;
-  if (result == CUDA_SUCCESS && stream->last) {
+  if (result == CUDA_SUCCESS && stream->last != NULL) {
     emu_work *last = work_retain(stream->last);
     result = machine_wait(last, is_query);
     work_release(last);
@@ -139,18 +139,18 @@ int cuStreamGetCaptureInfo_v2(struct CUstream_st *stream, int *status, uint64_t 
                               size_t *dependency_count) {
   machine_enter();
   const struct CUgraph_st *captured = stream_or_default(stream)->captured;
-  *status = captured ? 1 : LAMPAR_CAPTURE_STATUS_NONE;
-  if (id) *id = captured ? graph_id(captured) : 0;
-  if (graph) *graph = NULL; /* nodes have no handles here */
-  if (dependencies) *dependencies = NULL;
-  if (dependency_count) *dependency_count = 0;
+  *status = captured != NULL ? 1 : LAMPAR_CAPTURE_STATUS_NONE;
+  if (id != NULL) *id = captured != NULL ? graph_id(captured) : 0;
+  if (graph != NULL) *graph = NULL; /* nodes have no handles here */
+  if (dependencies != NULL) *dependencies = NULL;
+  if (dependency_count != NULL) *dependency_count = 0;
   return machine_leave(CUDA_SUCCESS);
 }
 
 int cuStreamBeginCapture_v2(struct CUstream_st *stream, int capture_mode) {
-  if (!stream) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* as CUDA's default stream */
+  if (stream == NULL) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* as CUDA's default stream */
   machine_enter();
-  if (stream->captured) return machine_leave(CUDA_ERROR_INVALID_VALUE);
+  if (stream->captured != NULL) return machine_leave(CUDA_ERROR_INVALID_VALUE);
   stream->captured = graph_create(capture_mode);
   stream->began_capture = true;
   stream->tail_count = 0;
@@ -161,16 +161,16 @@ int cuStreamBeginCapture_v2(struct CUstream_st *stream, int capture_mode) {
 
 int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph) {
   *graph = NULL;
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
   machine_enter();
-  if (!stream->captured || !stream->began_capture)
-    return machine_leave(stream->captured ? CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
-                                          : CUDA_ERROR_INVALID_VALUE);
+  if (stream->captured == NULL || !stream->began_capture)
+    return machine_leave(stream->captured != NULL ? CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
+                                                  : CUDA_ERROR_INVALID_VALUE);
   struct CUgraph_st *captured = stream->captured;
   own_captures -= graph_mode(captured) != MODE_RELAXED;
   global_captures -= graph_mode(captured) == MODE_GLOBAL;
   bool is_joined = true;
-  for (struct CUstream_st *other = streams; other; other = other->next) {
+  for (struct CUstream_st *other = streams; other != NULL; other = other->next) {
     if (other->captured != captured) continue;
     for (size_t i = 0; i < other->tail_count; ++i)
       is_joined &= graph_precedes(captured, other->tails[i], stream->tails, stream->tail_count);
@@ -185,8 +185,8 @@ int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph) {
 }
 
 bool stream_is_captured_as(uint64_t id) {
-  for (const struct CUstream_st *stream = streams; stream; stream = stream->next)
-    if (stream->captured && graph_id(stream->captured) == id) return true;
+  for (const struct CUstream_st *stream = streams; stream != NULL; stream = stream->next)
+    if (stream->captured != NULL && graph_id(stream->captured) == id) return true;
   return false;
 }
 

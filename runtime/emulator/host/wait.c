@@ -30,7 +30,7 @@
 enum {
   GRACE_MS = 100,          /* until threads that could wake by themselves are taken to sleep on */
   SHARED_GRACE_MS = 30000, /* the same when other processes take part */
-  BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices for ever */
+  BUSY_MS = 2000,          /* a host that is never quiet does not stop the devices forever */
   IDLE_QUERIES = 50, /* in a row, that count as a grace: a host that polls has a clock of its own */
   QUERY_MS = 100,    /* the longest that a query takes when the host is not quiet */
 };
@@ -67,7 +67,7 @@ static bool can_wake_by_itself(const char *task) {
   unsigned long arguments[4];
   snprintf(path, sizeof path, "/proc/self/task/%.20s/syscall", task);
   FILE *file = fopen(path, "r");
-  if (!file) return true;
+  if (file == NULL) return true;
   const int read = fscanf(file, "%ld %lx %lx %lx %lx", &call, &arguments[0], &arguments[1],
                           &arguments[2], &arguments[3]);
   fclose(file);
@@ -86,8 +86,8 @@ static bool is_asleep(const char *task, emu_census *census) {
   text[length] = '\0';
   const char *state = strstr(text, "\nState:\t");
   const char *switches = strstr(text, "\nvoluntary_ctxt_switches:\t");
-  if (!state || !switches) return false;
-  if (strchr("RD", state[8])) return false;
+  if (state == NULL || switches == NULL) return false;
+  if (strchr("RD", state[8]) != NULL) return false;
   ++census->tasks;
   census->can_wake |= can_wake_by_itself(task);
   census->switches += strtoul(switches + 26, NULL, 10);
@@ -95,7 +95,7 @@ static bool is_asleep(const char *task, emu_census *census) {
 }
 
 static bool waits_here(int task) {
-  for (const emu_waiter *waiter = waiters; waiter; waiter = waiter->next)
+  for (const emu_waiter *waiter = waiters; waiter != NULL; waiter = waiter->next)
     if (waiter->task == task) return true;
   return false;
 }
@@ -104,9 +104,9 @@ static bool waits_here(int task) {
 static bool others_sleep(emu_census *census) {
   *census = (struct emu_census){0};
   DIR *tasks = opendir("/proc/self/task");
-  if (!tasks) return true;
+  if (tasks == NULL) return true;
   bool all = true;
-  for (const struct dirent *entry; all && (entry = readdir(tasks));)
+  for (const struct dirent *entry; all && (entry = readdir(tasks)) != NULL;)
     if (isdigit((unsigned char)entry->d_name[0]) && !waits_here(atoi(entry->d_name)))
       all = is_asleep(entry->d_name, census);
   closedir(tasks);
@@ -117,7 +117,7 @@ static bool others_sleep(emu_census *census) {
  * could have woken another. */
 static bool host_is_quiet(bool *can_wake) {
   int waiting = 0;
-  for (const emu_waiter *waiter = waiters; waiter; waiter = waiter->next)
+  for (const emu_waiter *waiter = waiters; waiter != NULL; waiter = waiter->next)
     waiting += !waiter->satisfied;
   if (atomic_load(&host.inside) != waiting) return false;
   emu_census first, second;
@@ -134,7 +134,7 @@ static bool is_over(const emu_work *work) {
 /* Lets go whoever has what it waits for; true when somebody was let go. */
 static bool satisfy(bool devices_stand_still) {
   bool any = false;
-  for (emu_waiter *waiter = waiters; waiter; waiter = waiter->next) {
+  for (emu_waiter *waiter = waiters; waiter != NULL; waiter = waiter->next) {
     if (waiter->satisfied) continue;
     waiter->satisfied = is_over(waiter->work) || (waiter->is_query && devices_stand_still);
     any |= waiter->satisfied;
@@ -155,8 +155,8 @@ static int grace_ms(bool can_wake) {
   return 0;
 }
 
-/* The devices stand still: whether they will for ever. Threads that only ask count as a host with a
- * clock of its own, unless another process may come. */
+/* Whether the devices, which stand still now, will do so forever. Threads that only query count as
+ * a host with its own clock, unless another process may still come. */
 static bool is_deadlock(uint64_t now, bool can_wake, bool let_go) {
   if (still_since == 0) still_since = now;
   if (let_go && !emu.is_shared) return ++idle_queries == IDLE_QUERIES;
@@ -219,7 +219,7 @@ int machine_wait(emu_work *waited, bool is_query) {
     has_leader = false;
     pthread_cond_broadcast(&changed);
   }
-  for (emu_waiter **link = &waiters; *link; link = &(*link)->next)
+  for (emu_waiter **link = &waiters; *link != NULL; link = &(*link)->next)
     if (*link == &self) {
       *link = self.next;
       break;

@@ -51,7 +51,7 @@ typedef struct lampar_jit_options {
   /* Ranks that build together: each kernel is compiled on one of them and sent to the others. At
    * most one of the two; both NULL: this process builds alone. */
   const lampar_exchange *exchange; /* needed during the call only */
-  struct ncclComm *comm;           /* the same over NCCL, on the thread's current CUDA context */
+  struct ncclComm *comm;           /* the same over NCCL, in the context of the communicator */
   lampar_log_function log; /* NULL: lines of LAMPAR_DEBUG's level go to standard error. Called on
                               any thread, one call at a time */
   void *log_user;

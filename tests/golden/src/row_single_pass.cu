@@ -48,7 +48,7 @@ struct Arguments {
   unsigned *faulted;                 // in local memory: not 0 once a wait has timed out
   FaultRecord *fault;                // in host memory
   char *local_mailboxes;
-  char *mailboxes_of[kWorld];        // of each rank: mailbox, half, source, 512 bytes
+  char *mailboxes_of[kWorld];        // of each rank
 };
 
 struct alignas(16) Vector {  // what a lane loads, sends, receives and stores
@@ -249,9 +249,9 @@ __device__ __forceinline__ void store_output(const Arguments &call, const LaneVe
   else store_elements_bf16(at.output, v);
 }
 
-constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source
-constexpr unsigned kHalfBytes = kWorld * kMailboxBytes;  // half of a mailbox: a slot for each source
-constexpr unsigned kSentinel = 0xffffffff;               // an empty word; as data, NaNs of every dtype
+constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source
+constexpr unsigned kHalfBytes = kWorld * kSlotBytes;  // half of a mailbox: a slot for each source
+constexpr unsigned kSentinel = 0xffffffff;            // an empty word; as data, NaNs of every dtype
 
 __device__ __forceinline__ Vector empty_vector() {
   return {{kSentinel, kSentinel, kSentinel, kSentinel}};
@@ -333,8 +333,8 @@ __device__ __forceinline__ MailboxUse locate_mailbox(const Arguments &call, unsi
   use.mailbox = mailbox;
   use.epoch_ptr = call.epochs + mailbox;
   use.local_slot = call.local_mailboxes + slot;
-  use.peer_slot[0] = call.mailboxes_of[0] + slot + call.rank * kMailboxBytes;
-  use.peer_slot[1] = call.mailboxes_of[1] + slot + call.rank * kMailboxBytes;
+  use.peer_slot[0] = call.mailboxes_of[0] + slot + call.rank * kSlotBytes;
+  use.peer_slot[1] = call.mailboxes_of[1] + slot + call.rank * kSlotBytes;
   return use;
 }
 
@@ -369,7 +369,7 @@ __device__ __forceinline__ void send(const Arguments &call, MailboxUse &use, uns
 }
 
 __device__ __forceinline__ char *slot_of(const MailboxUse &use, unsigned source) {
-  return use.local_slot + source * kMailboxBytes;
+  return use.local_slot + source * kSlotBytes;
 }
 
 // Polls every missing source once. All loads go out before the first result is looked at.

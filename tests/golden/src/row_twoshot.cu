@@ -11,11 +11,12 @@
 //   watchdog  the wait for other ranks is bounded
 //
 // Protocol, for each mailbox (512 bytes from each rank, and an epoch that counts its uses):
-//   1. Load the input and the epochs; an epoch's parity selects one of a mailbox's two halves.
-//   2. Push the input to the mailbox's owner, rank mailbox % 8, and advance the epochs.
-//   3. The owner polls its slots until no word is the sentinel, adds in fp32 in the order of the ranks,
-//      rounds, and pushes the sum to all. The other ranks poll for it. All ranks have the same bits.
-//   4. Put the sentinel back into the slots that were read, for the use after the next.
+//   1. Load the input and the epoch; the epoch's parity selects one of the mailbox's two halves.
+//   2. Push the input to the mailbox's owner, rank mailbox % 8, and advance the epoch.
+//   3. The owner polls its slots until no word is the sentinel: each word carries its own validity. It adds in
+//      fp32 in the order of the ranks, rounds, and pushes the sum into its slot at every other rank.
+//   4. The other ranks poll that slot. All ranks have the same bits.
+//   5. Put the sentinel back into the slots that were read, for the use after the next.
 //
 // Regenerate with: lampar render plan.json ar_twoshot_w8_f32_h2688_sm_90
 
@@ -47,7 +48,7 @@ struct Arguments {
   unsigned *faulted;                 // in local memory: not 0 once a wait has timed out
   FaultRecord *fault;                // in host memory
   char *local_mailboxes;
-  char *mailboxes_of[kWorld];        // of each rank: mailbox, half, source, 512 bytes
+  char *mailboxes_of[kWorld];        // of each rank
 };
 
 struct alignas(16) Vector {  // what a lane loads, sends, receives and stores
@@ -223,9 +224,9 @@ __device__ __forceinline__ void store_output(const Arguments &call, const LaneVe
   else store_elements_f32(at.output, v);
 }
 
-constexpr unsigned kMailboxBytes = 512;                  // 32 lanes x 16 bytes from one source
-constexpr unsigned kHalfBytes = kWorld * kMailboxBytes;  // half of a mailbox: a slot for each source
-constexpr unsigned kSentinel = 0xffffffff;               // an empty word; as data, NaNs of every dtype
+constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source
+constexpr unsigned kHalfBytes = kWorld * kSlotBytes;  // half of a mailbox: a slot for each source
+constexpr unsigned kSentinel = 0xffffffff;            // an empty word; as data, NaNs of every dtype
 
 __device__ __forceinline__ Vector empty_vector() {
   return {{kSentinel, kSentinel, kSentinel, kSentinel}};
@@ -289,92 +290,68 @@ __device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbo
   } while (waiting && !watchdog.expired(call, mailbox, epoch, missing()));
 }
 
-// One use of two mailboxes by one lane. Each rank owns every kWorld-th mailbox: all ranks push to its owner, who adds
-// and pushes the sum to all, into a mailbox of a second range. Both epochs advance by one on every rank.
+// One use of a mailbox by one lane. Each rank owns every kWorld-th mailbox: all ranks push to its owner, who adds and
+// pushes the sum into its own slot at every other rank, where one-shot would push its input.
 struct MailboxUse {
   LaneVector at;
   Vector input;
   unsigned mailbox;
-  unsigned owner;                    // rank
-  unsigned epoch;                    // uses of the mailbox before this one
-  unsigned result_epoch;
+  unsigned owner;             // rank
+  unsigned epoch;             // uses of the mailbox before this one
   unsigned *epoch_ptr;
-  unsigned *result_epoch_ptr;
-  char *local_slot;                  // of source 0; in half 0 until the epoch is known
-  char *result_slot;                 // of the owner in the result mailbox, likewise
-  unsigned long long peer_offset;    // of this rank's slot in every rank's mailboxes, in half 0
-  unsigned long long result_offset;  // of the owner's slot of the result mailbox, likewise
+  char *local_slot;           // of source 0; in half 0 until the epoch is known
+  unsigned long long offset;  // of this rank's slot in every rank's mailboxes, likewise
 };
 
 __device__ __forceinline__ MailboxUse locate_mailbox(const Arguments &call, unsigned mailbox, unsigned lane) {
-  const unsigned result_mailbox = call.mailboxes + mailbox;
-  const unsigned long long vector = lane * sizeof(Vector);
+  const unsigned long long slot = mailbox * 2ull * kHalfBytes + lane * sizeof(Vector);
   MailboxUse use;
   use.at = locate_vector(call, mailbox, lane);
   use.mailbox = mailbox;
   use.owner = mailbox % kWorld;
   use.epoch_ptr = call.epochs + mailbox;
-  use.result_epoch_ptr = call.epochs + result_mailbox;
-  use.local_slot = call.local_mailboxes + mailbox * 2ull * kHalfBytes + vector;
-  use.peer_offset = mailbox * 2ull * kHalfBytes + call.rank * kMailboxBytes + vector;
-  use.result_offset = result_mailbox * 2ull * kHalfBytes + use.owner * kMailboxBytes + vector;
-  use.result_slot = call.local_mailboxes + use.result_offset;
+  use.local_slot = call.local_mailboxes + slot;
+  use.offset = slot + call.rank * kSlotBytes;
   return use;
 }
 
 __device__ __forceinline__ void hoist_mailbox(MailboxUse &use, unsigned &keep_alive) {
   hoist_vector(use.at, keep_alive);
   hoist(use.epoch_ptr, keep_alive);
-  hoist(use.result_epoch_ptr, keep_alive);
   hoist(use.local_slot, keep_alive);
-  hoist(use.result_slot, keep_alive);
 }
 
-// Loads the input before the epochs: the compiler consumes the epochs at once and would stall there.
+// Loads the input before the epoch: the compiler consumes the epoch at once and would stall there.
 __device__ __forceinline__ void load(const Arguments &call, MailboxUse &use) {
   use.input = {};
   if (use.at.active) use.input = load_input(call, use.at);
   use.epoch = load_u32(use.epoch_ptr);
-  use.result_epoch = load_u32(use.result_epoch_ptr);
   use.input = without_sentinel(use.input);
 }
 
 // Pushes the input to the owner.
 __device__ __forceinline__ void send(const Arguments &call, MailboxUse &use, unsigned lane) {
   const unsigned half = (use.epoch & 1) * kHalfBytes;
-  const unsigned result_half = (use.result_epoch & 1) * kHalfBytes;
-  if (use.at.active) {
-    if (use.owner == 0 && call.rank != 0)
-      push(call.mailboxes_of[0] + use.peer_offset + half, use.input);
-    if (use.owner == 1 && call.rank != 1)
-      push(call.mailboxes_of[1] + use.peer_offset + half, use.input);
-    if (use.owner == 2 && call.rank != 2)
-      push(call.mailboxes_of[2] + use.peer_offset + half, use.input);
-    if (use.owner == 3 && call.rank != 3)
-      push(call.mailboxes_of[3] + use.peer_offset + half, use.input);
-    if (use.owner == 4 && call.rank != 4)
-      push(call.mailboxes_of[4] + use.peer_offset + half, use.input);
-    if (use.owner == 5 && call.rank != 5)
-      push(call.mailboxes_of[5] + use.peer_offset + half, use.input);
-    if (use.owner == 6 && call.rank != 6)
-      push(call.mailboxes_of[6] + use.peer_offset + half, use.input);
-    if (use.owner == 7 && call.rank != 7)
-      push(call.mailboxes_of[7] + use.peer_offset + half, use.input);
-  }
   use.local_slot += half;
-  use.result_slot += result_half;
-  use.result_offset += result_half;
-
-  // Lane 0 may advance the epochs only when all lanes have read them.
-  __syncwarp();
-  if (lane == 0) {
-    store_u32(use.epoch_ptr, use.epoch + 1);
-    store_u32(use.result_epoch_ptr, use.result_epoch + 1);
+  use.offset += half;
+  if (use.at.active) {
+    if (use.owner == 0 && call.rank != 0) push(call.mailboxes_of[0] + use.offset, use.input);
+    if (use.owner == 1 && call.rank != 1) push(call.mailboxes_of[1] + use.offset, use.input);
+    if (use.owner == 2 && call.rank != 2) push(call.mailboxes_of[2] + use.offset, use.input);
+    if (use.owner == 3 && call.rank != 3) push(call.mailboxes_of[3] + use.offset, use.input);
+    if (use.owner == 4 && call.rank != 4) push(call.mailboxes_of[4] + use.offset, use.input);
+    if (use.owner == 5 && call.rank != 5) push(call.mailboxes_of[5] + use.offset, use.input);
+    if (use.owner == 6 && call.rank != 6) push(call.mailboxes_of[6] + use.offset, use.input);
+    if (use.owner == 7 && call.rank != 7) push(call.mailboxes_of[7] + use.offset, use.input);
   }
+
+  // Lane 0 may advance the epoch only when all lanes have read it.
+  __syncwarp();
+  if (lane == 0) store_u32(use.epoch_ptr, use.epoch + 1);
 }
 
 __device__ __forceinline__ char *slot_of(const MailboxUse &use, unsigned source) {
-  return use.local_slot + source * kMailboxBytes;
+  return use.local_slot + source * kSlotBytes;
 }
 
 // Polls every missing source once. All loads go out before the first result is looked at.
@@ -457,7 +434,7 @@ __device__ __forceinline__ Vector poll_owner(const Arguments &call, const Mailbo
   Vector sum = empty_vector();
   unsigned missing = 1;
   const auto poll = [&] {
-    poll_if(missing, use.result_slot, sum);
+    poll_if(missing, slot_of(use, use.owner), sum);
     missing &= is_empty(sum);
     return missing != 0;
   };
@@ -465,34 +442,32 @@ __device__ __forceinline__ Vector poll_owner(const Arguments &call, const Mailbo
   return sum;
 }
 
-// The sum over the ranks, rounded to the dtype on its way.
-__device__ __forceinline__ void reduce_ranks(const Arguments &call, const MailboxUse &use,
-                                             float (&sum)[kVectorElements]) {
-  if (call.rank != use.owner) {
-    unpack_f32(poll_owner(call, use), sum);
-    return;
-  }
+// The sum over the ranks, rounded to the dtype: every rank has the owner's bits.
+__device__ __forceinline__ Vector reduce_ranks(const Arguments &call, const MailboxUse &use) {
+  if (call.rank != use.owner) return poll_owner(call, use);
   Vector from[kWorld];
   poll_all_ranks(call, use, from);
+  float sum[kVectorElements];
   add_ranks(from, sum);
   const Vector rounded = pack_f32(sum);
   if (use.at.active) {
-    if (call.rank != 0) push(call.mailboxes_of[0] + use.result_offset, rounded);
-    if (call.rank != 1) push(call.mailboxes_of[1] + use.result_offset, rounded);
-    if (call.rank != 2) push(call.mailboxes_of[2] + use.result_offset, rounded);
-    if (call.rank != 3) push(call.mailboxes_of[3] + use.result_offset, rounded);
-    if (call.rank != 4) push(call.mailboxes_of[4] + use.result_offset, rounded);
-    if (call.rank != 5) push(call.mailboxes_of[5] + use.result_offset, rounded);
-    if (call.rank != 6) push(call.mailboxes_of[6] + use.result_offset, rounded);
-    if (call.rank != 7) push(call.mailboxes_of[7] + use.result_offset, rounded);
+    if (call.rank != 0) push(call.mailboxes_of[0] + use.offset, rounded);
+    if (call.rank != 1) push(call.mailboxes_of[1] + use.offset, rounded);
+    if (call.rank != 2) push(call.mailboxes_of[2] + use.offset, rounded);
+    if (call.rank != 3) push(call.mailboxes_of[3] + use.offset, rounded);
+    if (call.rank != 4) push(call.mailboxes_of[4] + use.offset, rounded);
+    if (call.rank != 5) push(call.mailboxes_of[5] + use.offset, rounded);
+    if (call.rank != 6) push(call.mailboxes_of[6] + use.offset, rounded);
+    if (call.rank != 7) push(call.mailboxes_of[7] + use.offset, rounded);
   }
-  unpack_f32(rounded, sum);
+  return rounded;
 }
 
-// Re-arms the slots just read for epoch + 2.
+// Re-arms the slots just read for epoch + 2. Whoever writes there has seen a push of this rank for epoch + 1, which
+// follows this kernel.
 __device__ __forceinline__ void rearm(const Arguments &call, const MailboxUse &use) {
   if (call.rank != use.owner) {
-    store_words4(use.result_slot, empty_vector());
+    store_words4(slot_of(use, use.owner), empty_vector());
     return;
   }
   if (call.rank != 0) store_words4(slot_of(use, 0), empty_vector());
@@ -509,9 +484,7 @@ __device__ __forceinline__ void process_mailbox(const Arguments &call, MailboxUs
   load(call, use);
   send(call, use, lane);
   if (!use.at.active) return;
-  float sum[kVectorElements];
-  reduce_ranks(call, use, sum);
-  store_output(call, use.at, pack_f32(sum));
+  store_output(call, use.at, reduce_ranks(call, use));
   rearm(call, use);
 }
 
