@@ -128,9 +128,8 @@ static uint64_t limit_of(const lampar_kernel_info *info) {
   return info->hidden > 0 ? info->max_rows : info->max_bytes;
 }
 
-/* The largest limit of the kernels that are asked before this one, among the persistent ones or
- * all.
- */
+/* The largest limit of the kernels that come before this one in the selection, among the persistent
+ * ones or all. */
 static uint64_t limit_before(const lampar_pack *pack, const lampar_kernel_info *info,
                              bool persistent_only) {
   uint64_t limit = 0;

@@ -358,7 +358,7 @@ return function(known, find, run)
   end
 
   -- The steps of all stages as one list, in the order in which a kernel makes them. Templates print it; every
-  -- decision about the order is made in this function. The kinds, with the fields that they have beside `kind`:
+  -- decision about the order is made in this function. The kinds, with their fields other than `kind`:
   --   amax_ahead                        declares the amax of a later stage
   --   begin (name, about, uses_at), end   of a stage
   --   row, map (uses_at, inputs)        a section's text; inputs are the vector operands that it reads

@@ -76,7 +76,7 @@ static lampar_status choose_widths(planning *p) {
 
 static lampar_status too_many(const planning *p, uint64_t kernels, const char *more) {
   const lampar_spec *spec = p->spec;
-  char epilogues[32] = "";
+  char epilogues[48] = "";
   if (spec->epilogue_count > 1)
     snprintf(epilogues, sizeof epilogues, " x %zu epilogues", spec->epilogue_count);
   return lampar_fail(

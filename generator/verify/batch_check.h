@@ -45,7 +45,7 @@ void lampar_batches_destroy(lampar_batches *batches);
 lampar_batch *lampar_batches_get(lampar_batches *batches, const lampar_rank *rank);
 
 /* Runs the calls, as many at a time as the buffers hold, on the ranks' open groups, and calls
- * `after` (may be NULL) behind each batch. Errors: the first failure of a rank; MISMATCH for a
+ * `after` (may be NULL) after each batch. Errors: the first failure of a rank; MISMATCH for a
  * wrong result, with rank, call, row, element, got and expected. */
 lampar_status lampar_batches_run(lampar_batches *batches, const lampar_batch_data *data,
                                  const lampar_check_call *calls, size_t count,
@@ -60,8 +60,8 @@ size_t lampar_batch_fit(const lampar_batch *batch, const lampar_batch_data *data
 lampar_status lampar_batch_prepare(lampar_batch *batch, const lampar_batch_data *data,
                                    const lampar_check_call *calls, size_t count);
 
-/* The library's call for one call of the batch. Its operands are the batch's, until the next one is
- * asked for. */
+/* The library's call for one call of the batch. The batch owns its operands; they are valid until
+ * the next lampar_batch_get. */
 lampar_call lampar_batch_get(lampar_batch *batch, size_t index);
 lampar_status lampar_batch_enqueue(lampar_batch *batch, size_t index);
 

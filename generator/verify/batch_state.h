@@ -14,7 +14,7 @@ struct lampar_batch {
   size_t count;
   lampar_variant variant[LAMPAR_BATCH_CALLS]; /* of each call */
   lampar_layout layout[LAMPAR_BATCH_CALLS];
-  lampar_operand operands[LAMPAR_OPERANDS_MAX]; /* of the call that was asked for last */
+  lampar_operand operands[LAMPAR_OPERANDS_MAX]; /* of the last call of lampar_batch_get */
   char *row;                                    /* outputs of a row, one after the other */
 };
 

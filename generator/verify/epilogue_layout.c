@@ -4,7 +4,7 @@
 
 #include "verify/formats.h"
 
-/* Scales of one byte: in tiles, unless the stage was asked for rows. */
+/* Scales of one byte: in tiles, unless the stage's option selects rows. */
 static bool is_tiled(const lampar_variant *variant, const lampar_operand_info *info) {
   return info->dtype == LAMPAR_F8E4M3 && strstr(variant->epilogue, ".scales_linear") == NULL;
 }

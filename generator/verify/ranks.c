@@ -33,7 +33,7 @@ lampar_status lampar_rank_check(const lampar_rank *rank, int result, const char 
 }
 
 /* The driver builds a stream's queue while it is first filled, and waits for the device to do so. A
- * rank whose kernels spin on that device would wait for the launches behind that wait. */
+ * rank whose kernels spin on that device would wait for launches that come after that wait. */
 static lampar_status fill_queue(const lampar_rank *rank, struct CUstream_st *stream) {
   enum { LAUNCHES = 2048 };
   bool is_emulated;

@@ -77,8 +77,7 @@ lampar_status lampar_rank_barrier(lampar_rank *rank);
 /* What lampar_driver_check makes of a result of the rank's driver. */
 lampar_status lampar_rank_check(const lampar_rank *rank, int result, const char *what);
 
-/* Waits for the end of the stream's work, then asks the group whether a wait in it came to its
- * bound. */
+/* Waits for the end of the stream's work, then checks whether a wait in the group timed out. */
 lampar_status lampar_rank_finish(lampar_rank *rank);
 
 #endif

@@ -24,7 +24,9 @@ const char *lampar_last_error(void) {
 void lampar_failure_save(lampar_failure *failure, lampar_status status) {
   memset(failure, 0, sizeof *failure); /* all bytes are sent */
   failure->status = (int32_t)status;
-  if (status != LAMPAR_OK) snprintf(failure->message, sizeof failure->message, "%s", message);
+  if (status != LAMPAR_OK)
+    snprintf(failure->message, sizeof failure->message, "%.*s", (int)sizeof failure->message - 1,
+             message);
 }
 
 lampar_status lampar_failure_raise(const lampar_failure *failure) {

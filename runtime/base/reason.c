@@ -21,7 +21,7 @@ const char *lampar_reason_string(lampar_reason reason) {
   case LAMPAR_REASON_DTYPE: return "no kernel for the element type";
   case LAMPAR_REASON_OP: return "no kernel for the reduction, only for sums";
   case LAMPAR_REASON_EPILOGUE: return "no kernel for the epilogue";
-  case LAMPAR_REASON_HIDDEN: return "no kernel for the row length";
+  case LAMPAR_REASON_HIDDEN: return "no kernel for the hidden size";
   case LAMPAR_REASON_ROWS: return "more rows than the kernels take";
   case LAMPAR_REASON_BYTES: return "more bytes than the workspace holds";
   case LAMPAR_REASON_SETUP_FAILED: return "set-up failed on some rank";

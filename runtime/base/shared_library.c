@@ -13,7 +13,8 @@ static void set_path(lampar_library *library, const char *symbol, const char *fa
   Dl_info info;
   void *address = dlsym(library->handle, symbol);
   const bool known = address != NULL && dladdr(address, &info) != 0 && info.dli_fname != NULL;
-  snprintf(library->path, sizeof library->path, "%s", known ? info.dli_fname : fallback);
+  snprintf(library->path, sizeof library->path, "%.*s", (int)sizeof library->path - 1,
+           known ? info.dli_fname : fallback);
 }
 
 lampar_status lampar_device_is_emulated(bool *emulated) {

@@ -14,6 +14,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/lampar
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 # The tool looks for them in ../share, relative to its own folder.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/templates DESTINATION share/lampar FILES_MATCHING PATTERN *.in)
+# The package finds the libraries from there.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/python DESTINATION share/lampar FILES_MATCHING PATTERN *.py)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 # Pages link only to each other, so that their links work here too.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/generator/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)

@@ -8,7 +8,7 @@
 #include "base/sized.h"
 #include "pack/variant.h"
 
-enum { WARN_AFTER_MS = 30000, POLL_NS = 20000 };
+enum { WARN_AFTER_MS = 30000, POLL_NS = 20000, STEP_BYTES = 64 };
 
 _Static_assert(sizeof(lampar_failure) <= LAMPAR_EXCHANGE_BYTES_MAX, "a failure is one message");
 
@@ -208,6 +208,6 @@ lampar_status lampar_channel_vote(const lampar_channel *channel, const char *ste
   if (r == channel->world) return LAMPAR_OK;
   first->status = all[r].status;
   snprintf(first->message, sizeof first->message, "rank %d, step %s: %.*s", r, step,
-           (int)sizeof all[r].message, all[r].message);
+           (int)sizeof all[r].message - STEP_BYTES, all[r].message);
   return LAMPAR_OK;
 }

@@ -9,6 +9,7 @@
 #include "pack/dtype.h"
 #include "pack/enum_names.h"
 #include "pack/operands.h"
+#include "pack/overlap.h"
 
 static lampar_status check_shape(const lampar_call *call) {
   uint64_t elements, bytes;
@@ -62,6 +63,7 @@ static lampar_selection choose(const lampar_group *group, const lampar_call *cal
 static void describe(const lampar_group *group, const lampar_call *call, lampar_reason reason,
                      char *message, size_t size) {
   const unsigned long long rows = call->rows, length = call->hidden;
+  size_t used;
   switch (reason) {
   case LAMPAR_REASON_DTYPE:
   case LAMPAR_REASON_EPILOGUE:
@@ -75,8 +77,9 @@ static void describe(const lampar_group *group, const lampar_call *call, lampar_
              (unsigned long long)group->workspace.mailboxes);
     break;
   default:
-    snprintf(message, size, "%s%s%s", lampar_reason_string(reason),
-             group->verdict.reason != LAMPAR_REASON_NONE ? ": " : "", group->verdict.message);
+    used = (size_t)snprintf(message, size, "%s%s", lampar_reason_string(reason),
+                            group->verdict.reason != LAMPAR_REASON_NONE ? ": " : "");
+    snprintf(message + used, size - used, "%.*s", (int)(size - used) - 1, group->verdict.message);
   }
 }
 
@@ -89,7 +92,8 @@ static lampar_status fill_arguments(const lampar_call *call, const lampar_varian
                                     lampar_arguments *arguments) {
   if (call->output == NULL && !lampar_operands_hold_result(variant))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
-  return lampar_arguments_fill_from_call(arguments, call, variant);
+  LAMPAR_TRY(lampar_arguments_fill_from_call(arguments, call, variant));
+  return lampar_overlap_check(call, variant);
 }
 
 /* One line a call, for LAMPAR_DEBUG=trace alone: a caller's log function does not get it. */
@@ -197,6 +201,7 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
     LAMPAR_TRY(run_nccl_and_epilogue(group, call, stream));
   } else {
     if (call->output == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
+    LAMPAR_TRY(lampar_overlap_check(call, NULL));
     LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));
   }
   const uint64_t bytes = call->rows * call->hidden * lampar_dtype_bytes(call->dtype);

@@ -44,7 +44,7 @@ lampar_status lampar_fallback_sum(const lampar_driver *driver, const lampar_nccl
   const uint64_t bytes = call->rows * call->hidden * lampar_dtype_bytes(call->dtype);
   const uint64_t stride = stride_of(call->input_stride, call);
   LAMPAR_TRY(lampar_driver_check(driver, driver->memory_alloc_async(sum, bytes, stream),
-                                 "cuMemAllocAsync beside NCCL"));
+                                 "cuMemAllocAsync for the sum of NCCL"));
   void *buffer = (void *)(uintptr_t)*sum;
   const void *input = call->input;
   lampar_status status = LAMPAR_OK;

@@ -16,7 +16,8 @@ static lampar_status vote(lampar_group *group, const char *step, lampar_status o
   LAMPAR_TRY(lampar_channel_vote(&group->channel, step, own, &first));
   if (first.status == LAMPAR_OK || group->verdict.reason != LAMPAR_REASON_NONE) return LAMPAR_OK;
   group->verdict.reason = reason;
-  snprintf(group->verdict.message, sizeof group->verdict.message, "%s", first.message);
+  snprintf(group->verdict.message, sizeof group->verdict.message, "%.*s",
+           (int)sizeof group->verdict.message - 1, first.message);
   return LAMPAR_OK;
 }
 

@@ -29,6 +29,10 @@ size_t lampar_dtype_bytes(uint32_t dtype) {
   return dtype < DTYPE_COUNT ? dtypes[dtype].bytes : 0;
 }
 
+size_t lampar_dtype_bits(uint32_t dtype) {
+  return dtype == LAMPAR_F4E2M1X2 ? 4 : 8 * lampar_dtype_bytes(dtype);
+}
+
 const char *lampar_dtype_name(uint32_t dtype) {
   return dtype < DTYPE_COUNT ? dtypes[dtype].name : NULL;
 }

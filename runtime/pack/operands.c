@@ -5,11 +5,6 @@
 #include "base/error.h"
 #include "pack/dtype.h"
 
-/* Bits of an element in memory. */
-static uint64_t bits_of(uint32_t dtype) {
-  return dtype == LAMPAR_F4E2M1X2 ? 4 : 8 * lampar_dtype_bytes(dtype);
-}
-
 static const lampar_operand *given_at(const lampar_call *call, uint32_t i) {
   return (const lampar_operand *)((const char *)call->operands + i * call->operand_size);
 }
@@ -46,7 +41,7 @@ static lampar_status check_given(const lampar_variant *variant, const lampar_cal
   return LAMPAR_OK;
 }
 
-static const lampar_operand *find_given(const lampar_call *call, const char *name) {
+const lampar_operand *lampar_operands_find(const lampar_call *call, const char *name) {
   for (uint32_t i = 0; i < call->operand_count; ++i)
     if (strcmp(given_at(call, i)->name, name) == 0) return given_at(call, i);
   return NULL;
@@ -90,7 +85,7 @@ static uint64_t vector_bytes(const lampar_variant *variant, const lampar_operand
       declared->granularity != LAMPAR_GRANULARITY_COLUMN)
     return 1;
   const uint64_t elements = LAMPAR_VECTOR_BYTES / lampar_dtype_bytes(variant->dtype);
-  const uint64_t bytes = elements * bits_of(declared->dtype) / 8;
+  const uint64_t bytes = elements * lampar_dtype_bits(declared->dtype) / 8;
   return bytes < LAMPAR_VECTOR_BYTES ? bytes : LAMPAR_VECTOR_BYTES;
 }
 
@@ -100,7 +95,7 @@ static lampar_status check_alignment(const lampar_variant *variant,
   const uint64_t bytes = vector_bytes(variant, declared);
   const bool is_data_aligned = (uintptr_t)data % bytes == 0;
   const bool is_stride_aligned = declared->granularity != LAMPAR_GRANULARITY_ELEMENT ||
-                                 stride * bits_of(declared->dtype) / 8 % bytes == 0;
+                                 stride * lampar_dtype_bits(declared->dtype) / 8 % bytes == 0;
   if (is_data_aligned && is_stride_aligned) return LAMPAR_OK;
   *is_vectorized = 0;
   if (variant->alignment == 0) return LAMPAR_OK;
@@ -117,7 +112,7 @@ lampar_status lampar_operands_fill_from_call(const lampar_variant *variant, cons
   LAMPAR_TRY(check_given(variant, call));
   for (uint32_t i = 0; i < variant->operand_count; ++i) {
     const lampar_operand_info *declared = &variant->operands[i];
-    const lampar_operand *given = find_given(call, declared->name);
+    const lampar_operand *given = lampar_operands_find(call, declared->name);
     LAMPAR_TRY(check_operand(variant, declared, given));
     uint64_t stride = given->stride;
     if (stride == 0 && declared->granularity == LAMPAR_GRANULARITY_ELEMENT)

@@ -114,8 +114,8 @@ int lampar_variant_compare(const lampar_variant *a, const lampar_variant *b) {
 }
 
 void lampar_variant_name(const lampar_variant *variant, char name[LAMPAR_NAME_BYTES]) {
-  char start[32] = "ep", epilogue[LAMPAR_EPILOGUE_BYTES + 8] = "", shape[32] = "flat",
-       limit[32] = "";
+  char start[24] = "ep", epilogue[LAMPAR_EPILOGUE_BYTES + 8] = "", shape[12] = "flat",
+       limit[24] = "";
   if (variant->algorithm != LAMPAR_EPILOGUE_ONLY)
     snprintf(start, sizeof start, "ar_%s_w%u", lampar_algorithm_name(variant->algorithm),
              variant->world);

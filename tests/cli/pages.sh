@@ -7,6 +7,7 @@ command -v pkg-config > /dev/null || skip 'no pkg-config'
 root=$PWD
 cmake --install "$BUILD" --prefix "$root/prefix" > install.out || fail "$(cat install.out)"
 export PATH="$root/prefix/bin:$PATH" CMAKE_PREFIX_PATH="$root/prefix"
+export PYTHONPATH="$root/prefix/share/lampar/python" PYTHONDONTWRITEBYTECODE=1
 export PKG_CONFIG_PATH="$root/prefix/$LIBDIR/pkgconfig" LD_LIBRARY_PATH="$root/prefix/$LIBDIR"
 
 # blocks LANGUAGE: writes every block of the page into a file of its own, and prints their names.
@@ -37,6 +38,7 @@ run_page() {
       $compile -Wall -Wextra -Werror -I "$root/prefix/include" -c "$file" -o /dev/null || fail "$page: $file"
     done
   done
+  blocks python > /dev/null
   blocks sh > commands
   [ -s commands ] || fail "$page has no commands"
   # shellcheck disable=SC2046 # names
@@ -48,6 +50,7 @@ for page in "$LAMPAR_SOURCE"/generator/docs/*.md; do
   case $(basename "$page") in
     stages.md) ;;               # own_stage.sh runs it
     README.md | protocol.md) ;; # have no commands
+    python.md) ! command -v python3 > /dev/null || run_page "$page" ;;
     *) run_page "$page" ;;
   esac
 done

@@ -12,7 +12,7 @@ command -v "$gcov" > /dev/null || { echo "skipped: no $gcov"; exit 77; }
 mkdir -p "$build"
 {
   cmake -S "$source" -B "$build" -G Ninja -DLAMPAR_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug &&
-    cmake --build "$build" --target lampar_emu emu_groups_test emu_protocol_test emu_ranks_test \
+    cmake --build "$build" --target lampar_emu emu_failures_test emu_groups_test emu_protocol_test emu_ranks_test \
       allreduce_test fused_test
 } > "$build/build.log" 2>&1 || { cat "$build/build.log"; exit 1; }
 
@@ -30,6 +30,7 @@ done
 for case in $("$build/bin/emu_ranks_test" --list); do
   run "$build/bin/emu_ranks_test" "$packs/emu/emu.pack" "$case"
 done
+run "$build/bin/emu_failures_test" "$packs/fused/fused.pack" exchange
 run "$build/bin/emu_protocol_test" "$packs/emu/emu.pack" 3 bf16 328 24 1 programmatic
 run "$build/bin/fused_test" "$packs/fused/fused.pack"
 run "$build/bin/allreduce_test" --pack "$packs/checks/checks.pack" --other "$packs/other/other.pack" "$@"
@@ -48,7 +49,7 @@ find "$build/runtime/CMakeFiles/lampar_base.dir" "$build/runtime/CMakeFiles/lamp
     file = ""
   }
   END {
-    if (all == 0) { print "FAILED: gcov says nothing"; exit 1 }
-    printf "%-20s %5d of %5d  %5.1f %%, at least %d are asked for\n", "all", all_run, all, 100 * all_run / all, least
+    if (all == 0) { print "FAILED: gcov printed no counts"; exit 1 }
+    printf "%-20s %5d of %5d  %5.1f %%, at least %d %% required\n", "all", all_run, all, 100 * all_run / all, least
     exit 100 * all_run < least * all
   }'

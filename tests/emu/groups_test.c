@@ -17,7 +17,7 @@
 enum {
   HIDDEN = 328,  /* of emu.lua */
   ROWS = 24,     /* the same */
-  ABSENT = 4,    /* a world without kernels */
+  ABSENT = 5,    /* a world without kernels */
   LATE_MS = 200, /* until a rank that does not come is given up */
   EXCHANGE_MS = 30000,
   PATH_BYTES = 256,
@@ -607,7 +607,7 @@ static lampar_status devices(lampar_ranks *ranks, lampar_pack *pack) {
   setenv("LAMPAR_DEVICE", "emu", 1);
   unsetenv("LAMPAR_EMU_SEED");
   unsetenv("LAMPAR_EMU_LIBRARY");
-  LAMPAR_TRY(lampar_driver_open(&driver)); /* found beside this program */
+  LAMPAR_TRY(lampar_driver_open(&driver)); /* from the folder of this program */
   return expect(strstr(driver.library.path, "liblampar-emu.so") != NULL, driver.library.path);
 }
 

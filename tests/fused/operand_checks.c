@@ -51,7 +51,7 @@ static void overlap(lampar_call *call, lampar_operand *list, uint32_t at) {
 static const refusal of_any[] = {{"is missing", leave_out},
                                  {"is given twice", give_twice},
                                  {"has an unknown name", misname},
-                                 {"has an unknown one beside it", add_unknown},
+                                 {"has an unknown one next to it", add_unknown},
                                  {"has another dtype", mistype}};
 static const refusal of_memory[] = {{"is NULL", nullify}};
 static const refusal of_wide[] = {{"is not aligned", misalign}};

@@ -109,7 +109,7 @@ lampar_status check_alignment(fixture *fixture, int world, uint64_t *calls) {
   return call_list_run(&list, fixture, calls);
 }
 
-/* Rows apart from each other, by another stride on each rank and for input and output; row lengths
+/* Rows apart from each other, by another stride on each rank and for input and output; hidden sizes
  * with a kernel of their own and without one. */
 lampar_status check_strides(fixture *fixture, int world, uint64_t *calls) {
   static const uint64_t row_counts[] = {1, 2, 5, 33, 80};

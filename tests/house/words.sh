@@ -13,6 +13,18 @@ trap 'rm -rf "$scratch"' EXIT
   while read -r file; do [ ! -f "$file" ] || echo "$file"; done >"$scratch/files"
 [ "$(wc -l <"$scratch/files")" -gt 100 ] || { echo "words.sh: $1 is not the source tree" >&2; exit 1; }
 
+# Where one line of text ends and the next begins, as one line: a phrase may be split.
+xargs awk '
+  FNR == 1 { last = "" }
+  {
+    text = $0
+    gsub(/^[ \t]*(\/\*|\*|\/\/|--|#|>|\|)?[ \t"]*|[ \t"]*$/, "", text)
+    count = split(text, word, " ")
+    start = word[1] " " word[2] " " word[3]
+    if (last != "" && count > 0) print FILENAME ":" FNR ":" last " " start
+    last = count == 0 ? "" : (count > 2 ? word[count - 2] " " : "") (count > 1 ? word[count - 1] " " : "") word[count]
+  }' <"$scratch/files" >"$scratch/joins"
+
 trim() { sed 's/^ *//;s/ *$//'; }
 
 grep -v -e '^#' -e '^$' "$table" >"$scratch/rows"
@@ -30,6 +42,7 @@ while read -r row; do
   {
     xargs -r grep -IHnE -e "$pattern" <"$scratch/searched" || true
     grep -E -e "$pattern" "$scratch/searched" | sed 's/$/: its name/' || true
+    [ "$paths" != . ] || grep -E -e ":[0-9]*:.*($pattern)" "$scratch/joins" || true
   } | sed "s#\$#    [say: $instead]#" >>"$scratch/found"
 done <"$scratch/rows"
 

@@ -1,4 +1,4 @@
-# liblampar-jit beside the tool: the same kernels by both ways.
+# liblampar-jit and the tool build the same kernels.
 . "$LAMPAR_SOURCE/tests/cli/expect.sh"
 need_nvrtc
 unset LAMPAR_CACHE_DIR LAMPAR_DISABLE_JIT LAMPAR_TEMPLATES XDG_CACHE_HOME CACHE_DIRECTORY

@@ -107,7 +107,7 @@ static void cold_and_warm_are_the_offline_pack(void **state) {
   close_equal(&warm);
   assert_int_equal(cold.warnings + warm.warnings, 0);
 
-  /* The folder as one of an image, beside one of its own that stays empty. */
+  /* The folder is read as one of an image; the folder that is written stays empty. */
   char own[SCRATCH_PATH_BYTES];
   scratch_path(s, "own", own);
   const char *const image[] = {folder};

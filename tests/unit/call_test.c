@@ -98,8 +98,8 @@ static int open_group(void **state) {
 
 static lampar_call call_of(uint64_t rows) {
   lampar_call call = LAMPAR_CALL_INIT;
-  call.input = (const void *)(uintptr_t)0x10000;
-  call.output = (void *)(uintptr_t)0x20000;
+  call.input = (const void *)(uintptr_t)0x100000;
+  call.output = (void *)(uintptr_t)0x40000000;
   call.rows = rows;
   call.hidden = HIDDEN;
   call.dtype = LAMPAR_F32;

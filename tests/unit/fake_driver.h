@@ -1,4 +1,4 @@
-/* A CUDA driver and an NCCL that write down what they are asked to do. Memory is that of the host.
+/* A CUDA driver and an NCCL that record their calls. Memory is that of the host.
  * Entries that no test needs are NULL. */
 #ifndef LAMPAR_TEST_FAKE_DRIVER_H
 #define LAMPAR_TEST_FAKE_DRIVER_H

@@ -161,7 +161,7 @@ static void test_fused_shapes(void **state) {
   has_shape(120, 28, 8, 7, 4, 1);
 }
 
-/* Every row length that specs allow: valid, and no lane without a vector but in the last warps. */
+/* Every hidden size that specs allow: valid, and no lane without a vector but in the last warps. */
 static void test_every_length(void **state) {
   (void)state;
   for (uint32_t row_vectors = 1; row_vectors <= 256; row_vectors += row_vectors < 64 ? 1 : 7) {

@@ -317,7 +317,16 @@ LAMPAR_API lampar_status lampar_group_destroy(lampar_group *group);
 
 /* An operand of a call's epilogue; call.operand_size is the stride of the array. Every operand that
  * the epilogue declares must be given, in any order, with the declared dtype: operands are never
- * reinterpreted. */
+ * reinterpreted.
+ *
+ * Which memory may be the same, in every kernel and behind NCCL:
+ *   call.output, or an output per element   call.input, or an input per element, with the same
+ *                                           address, stride and element size: output = input,
+ *                                           residual_out = residual, residual_out = input
+ *   rows of two tensors that alternate      the columns of one larger tensor, with one stride
+ *   two inputs                              anything
+ * Every other overlap with an output is refused with ARGUMENT. Only outputs per group, whose extent
+ * depends on the stage, are not checked. */
 typedef struct lampar_operand {
   const char *name;
   void *data;      /* device memory, aligned to its element; NULL for LAMPAR_GRANULARITY_CALL */
@@ -331,9 +340,9 @@ typedef struct lampar_operand {
  * multiples of 16 bytes. */
 typedef struct lampar_call {
   size_t size;       /* sizeof(lampar_call) of the caller */
-  const void *input; /* device memory, aligned to its element; may be equal to output */
-  void *output;      /* device memory, equal to input or disjoint from it. Unused, and may be
-                        NULL, if the epilogue stores its result in an operand */
+  const void *input; /* device memory, aligned to its element */
+  void *output;      /* device memory; what it may share is listed at lampar_operand. Unused, and
+                        may be NULL, if the epilogue stores its result in an operand */
   uint64_t rows;     /* equal on all ranks; 0: the call does nothing */
   uint64_t hidden;   /* elements per row; equal on all ranks */
   uint64_t

@@ -4,7 +4,8 @@
 //   arch      sm_120
 //   world     8 ranks, one-shot
 //   dtype     f16
-//   flat      any number of elements, any alignment
+//   flat      any number of elements
+//   alignment any: vectors that are not aligned go element by element
 //   launch    <<<min(ceil(mailboxes / 8), resident blocks), 256, 0>>>: grid, block, dynamic shared memory
 //   shape     persistent: a warp takes mailboxes until none is left
 //   trigger   early

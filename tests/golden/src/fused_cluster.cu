@@ -5,6 +5,7 @@
 //   world     2 ranks, one-shot
 //   dtype     bf16
 //   hidden    2944 elements in a row
+//   alignment any: vectors that are not aligned go element by element
 //   epilogue  residual+rmsnorm
 //   rounding  after every stage, as separate kernels would
 //   operands  residual: bf16, read, per element
@@ -282,31 +283,37 @@ __device__ __forceinline__ void hoist_vector(LaneVector &at, unsigned &keep_aliv
 }
 
 __device__ __forceinline__ Vector load_input(const Arguments &call, const LaneVector &at) {
-  if (call.is_vectorized) return load_words4(at.input);
-  return load_elements_bf16(at.input);
+  if (!call.is_vectorized) return load_elements_bf16(at.input);
+  return load_words4(at.input);
 }
 
 __device__ __forceinline__ void store_output(const Arguments &call, const LaneVector &at, const Vector &v) {
-  if (call.is_vectorized) store_words4(at.output, v);
-  else store_elements_bf16(at.output, v);
+  if (!call.is_vectorized) {
+    store_elements_bf16(at.output, v);
+    return;
+  }
+  store_words4(at.output, v);
 }
 
 __device__ __forceinline__ Vector load_residual(const Arguments &call, const LaneVector &at) {
   const char *const from = call.residual + (at.row * call.residual_stride + at.vector * kVectorElements) * 2;
-  if (call.is_vectorized) return load_words4(from);
-  return load_elements_bf16(from);
+  if (!call.is_vectorized) return load_elements_bf16(from);
+  return load_words4(from);
 }
 
 __device__ __forceinline__ void store_residual_out(const Arguments &call, const LaneVector &at, const Vector &v) {
   if (!at.active) return;
-  if (call.is_vectorized) store_words4(at.residual_out_to, v);
-  else store_elements_bf16(at.residual_out_to, v);
+  if (!call.is_vectorized) {
+    store_elements_bf16(at.residual_out_to, v);
+    return;
+  }
+  store_words4(at.residual_out_to, v);
 }
 
 __device__ __forceinline__ Vector load_weight(const Arguments &call, const LaneVector &at) {
   const char *const from = call.weight + (at.vector * kVectorElements) * 2;
-  if (call.is_vectorized) return load_words4(from);
-  return load_elements_bf16(from);
+  if (!call.is_vectorized) return load_elements_bf16(from);
+  return load_words4(from);
 }
 
 constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source

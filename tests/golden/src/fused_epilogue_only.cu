@@ -5,6 +5,7 @@
 //   world     1: the epilogue without an all-reduce
 //   dtype     bf16
 //   hidden    2944 elements in a row
+//   alignment any: vectors that are not aligned go element by element
 //   epilogue  bias+layernorm+nvfp4
 //   rounding  after every stage, as separate kernels would
 //   operands  bias: bf16, read, per column
@@ -194,32 +195,35 @@ __device__ __forceinline__ LaneVector locate_vector(const Arguments &call, unsig
 }
 
 __device__ __forceinline__ Vector load_input(const Arguments &call, const LaneVector &at) {
-  if (call.is_vectorized) return load_words4(at.input);
-  return load_elements_bf16(at.input);
+  if (!call.is_vectorized) return load_elements_bf16(at.input);
+  return load_words4(at.input);
 }
 
 __device__ __forceinline__ Vector load_bias(const Arguments &call, const LaneVector &at) {
   const char *const from = call.bias + (at.vector * kVectorElements) * 2;
-  if (call.is_vectorized) return load_words4(from);
-  return load_elements_bf16(from);
+  if (!call.is_vectorized) return load_elements_bf16(from);
+  return load_words4(from);
 }
 
 __device__ __forceinline__ Vector load_layernorm_weight(const Arguments &call, const LaneVector &at) {
   const char *const from = call.layernorm_weight + (at.vector * kVectorElements) * 2;
-  if (call.is_vectorized) return load_words4(from);
-  return load_elements_bf16(from);
+  if (!call.is_vectorized) return load_elements_bf16(from);
+  return load_words4(from);
 }
 
 __device__ __forceinline__ Vector load_layernorm_bias(const Arguments &call, const LaneVector &at) {
   const char *const from = call.layernorm_bias + (at.vector * kVectorElements) * 2;
-  if (call.is_vectorized) return load_words4(from);
-  return load_elements_bf16(from);
+  if (!call.is_vectorized) return load_elements_bf16(from);
+  return load_words4(from);
 }
 
 __device__ __forceinline__ void store_quantized(const Arguments &call, const LaneVector &at, const Words<1> &v) {
   if (!at.active) return;
-  if (call.is_vectorized) store_words1(at.quantized_to, v);
-  else store_elements_f4e2m1x2(at.quantized_to, v);
+  if (!call.is_vectorized) {
+    store_elements_f4e2m1x2(at.quantized_to, v);
+    return;
+  }
+  store_words1(at.quantized_to, v);
 }
 
 __device__ __forceinline__ Accum multiply_add(Accum a, Accum b, Accum c) { return __fmaf_rn(a, b, c); }

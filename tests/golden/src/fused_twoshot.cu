@@ -5,6 +5,7 @@
 //   world     8 ranks, two-shot
 //   dtype     bf16
 //   hidden    2944 elements in a row
+//   alignment any: vectors that are not aligned go element by element
 //   epilogue  residual.out_no+rmsnorm.weight_f32.offset_1+norm_out+fp8_group
 //   rounding  after every stage, as separate kernels would
 //   operands  residual: bf16, read, per element
@@ -348,32 +349,38 @@ __device__ __forceinline__ void hoist_vector(LaneVector &at, unsigned &keep_aliv
 }
 
 __device__ __forceinline__ Vector load_input(const Arguments &call, const LaneVector &at) {
-  if (call.is_vectorized) return load_words4(at.input);
-  return load_elements_bf16(at.input);
+  if (!call.is_vectorized) return load_elements_bf16(at.input);
+  return load_words4(at.input);
 }
 
 __device__ __forceinline__ Vector load_residual(const Arguments &call, const LaneVector &at) {
   const char *const from = call.residual + (at.row * call.residual_stride + at.vector * kVectorElements) * 2;
-  if (call.is_vectorized) return load_words4(from);
-  return load_elements_bf16(from);
+  if (!call.is_vectorized) return load_elements_bf16(from);
+  return load_words4(from);
 }
 
 __device__ __forceinline__ Words<8> load_weight(const Arguments &call, const LaneVector &at) {
   const char *const from = call.weight + (at.vector * kVectorElements) * 4;
-  if (call.is_vectorized) return load_words8(from);
-  return load_elements_f32(from);
+  if (!call.is_vectorized) return load_elements_f32(from);
+  return load_words8(from);
 }
 
 __device__ __forceinline__ void store_norm(const Arguments &call, const LaneVector &at, const Vector &v) {
   if (!at.active) return;
-  if (call.is_vectorized) store_words4(at.norm_to, v);
-  else store_elements_bf16(at.norm_to, v);
+  if (!call.is_vectorized) {
+    store_elements_bf16(at.norm_to, v);
+    return;
+  }
+  store_words4(at.norm_to, v);
 }
 
 __device__ __forceinline__ void store_quantized(const Arguments &call, const LaneVector &at, const Words<2> &v) {
   if (!at.active) return;
-  if (call.is_vectorized) store_words2(at.quantized_to, v);
-  else store_elements_f8e4m3(at.quantized_to, v);
+  if (!call.is_vectorized) {
+    store_elements_f8e4m3(at.quantized_to, v);
+    return;
+  }
+  store_words2(at.quantized_to, v);
 }
 
 constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source

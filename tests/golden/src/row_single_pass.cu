@@ -5,6 +5,7 @@
 //   world     2 ranks, one-shot
 //   dtype     bf16
 //   hidden    2688 elements in a row
+//   alignment any: vectors that are not aligned go element by element
 //   launch    <<<ceil(mailboxes / 4), 128, 0>>>: grid, block, dynamic shared memory
 //   shape     single-pass: at most one mailbox for each warp; mailboxes = rows * 11
 //   trigger   early
@@ -240,13 +241,16 @@ __device__ __forceinline__ void hoist_vector(LaneVector &at, unsigned &keep_aliv
 }
 
 __device__ __forceinline__ Vector load_input(const Arguments &call, const LaneVector &at) {
-  if (call.is_vectorized) return load_words4(at.input);
-  return load_elements_bf16(at.input);
+  if (!call.is_vectorized) return load_elements_bf16(at.input);
+  return load_words4(at.input);
 }
 
 __device__ __forceinline__ void store_output(const Arguments &call, const LaneVector &at, const Vector &v) {
-  if (call.is_vectorized) store_words4(at.output, v);
-  else store_elements_bf16(at.output, v);
+  if (!call.is_vectorized) {
+    store_elements_bf16(at.output, v);
+    return;
+  }
+  store_words4(at.output, v);
 }
 
 constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source

@@ -5,6 +5,7 @@
 //   world     8 ranks, two-shot
 //   dtype     f32
 //   hidden    2688 elements in a row
+//   alignment any: vectors that are not aligned go element by element
 //   launch    <<<min(ceil(mailboxes / 8), resident blocks), 256, 0>>>: grid, block, dynamic shared memory
 //   shape     persistent: a warp takes mailboxes until none is left; mailboxes = rows * 21
 //   trigger   early
@@ -215,13 +216,16 @@ __device__ __forceinline__ void hoist_vector(LaneVector &at, unsigned &keep_aliv
 }
 
 __device__ __forceinline__ Vector load_input(const Arguments &call, const LaneVector &at) {
-  if (call.is_vectorized) return load_words4(at.input);
-  return load_elements_f32(at.input);
+  if (!call.is_vectorized) return load_elements_f32(at.input);
+  return load_words4(at.input);
 }
 
 __device__ __forceinline__ void store_output(const Arguments &call, const LaneVector &at, const Vector &v) {
-  if (call.is_vectorized) store_words4(at.output, v);
-  else store_elements_f32(at.output, v);
+  if (!call.is_vectorized) {
+    store_elements_f32(at.output, v);
+    return;
+  }
+  store_words4(at.output, v);
 }
 
 constexpr unsigned kSlotBytes = 512;                  // 32 lanes x 16 bytes from one source
