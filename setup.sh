@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the build needs and is not there: Debian packages, and, where there is no CUDA toolkit,
-# NVRTC and NCCL from NVIDIA's wheels. Does nothing when all is there.
+# NVRTC and NCCL from NVIDIA's wheels. With --checks also what only .ci/run uses: clang with libFuzzer, clang-tidy,
+# clang-format, shellcheck, and a compiler and an emulator for aarch64. Does nothing when all is there.
 set -eu
 
 wheels=/usr/local/lib/lampar-cuda
@@ -20,6 +21,16 @@ need /usr/include/lua5.4/lua.h liblua5.4-dev
 need /usr/include/cjson/cJSON.h libcjson-dev
 need /usr/include/xxhash.h libxxhash-dev
 need /usr/include/cmocka.h libcmocka-dev
+if [ "${1-}" = --checks ]; then
+  need clang clang
+  need clang-format clang-format
+  need clang-tidy clang-tidy
+  need shellcheck shellcheck
+  need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+  need /usr/aarch64-linux-gnu/lib/libc.a libc6-dev-arm64-cross
+  need qemu-aarch64 qemu-user
+  need "$(clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" libclang-rt-dev
+fi
 
 has_library() { # soname
   ldconfig -p | grep -q "$1 " || [ -e "/usr/local/cuda/lib64/$1" ]

@@ -70,6 +70,7 @@ static lampar_status choose(const arguments *given, const lampar_kernel_info *in
   if (given->name == NULL) return LAMPAR_OK;
   const char **const names = calloc(*count + 1, sizeof *names);
   if (names == NULL) return lampar_fail(LAMPAR_ERROR_SYSTEM, "out of memory for %zu names", *count);
+  /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): every kernel has a name */
   while (*first < *count && strcmp(infos[*first].name, given->name) != 0) ++*first;
   lampar_status status = LAMPAR_OK;
   if (*first == *count) {
@@ -86,6 +87,7 @@ static lampar_status choose(const arguments *given, const lampar_kernel_info *in
 static void print_table(const lampar_kernel_info *infos, size_t count) {
   size_t width = sizeof "kernel" - 1;
   for (size_t i = 0; i < count; ++i)
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): every kernel has a name */
     if (strlen(infos[i].name) > width) width = strlen(infos[i].name);
   printf("%-*s %-7s %5s %5s %6s %15s %8s %7s %9s %6s %6s %7s  %s\n", (int)width, "kernel", "arch",
          "world", "dtype", "hidden", "limit", "shape", "threads", "registers", "shared", "spill",

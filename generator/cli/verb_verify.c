@@ -367,9 +367,9 @@ static lampar_status choose_device(const verification *v) {
 static lampar_status build_pack(lampar_rank *rank, void *user) {
   (void)rank; /* its context is current: the pack is for its device */
   verification *const v = user;
-  lampar_jit_options options = LAMPAR_JIT_OPTIONS_INIT;
-  options.world = v->given->world;
-  return lampar_jit_build(v->given->pack, NULL, &options, &v->pack);
+  lampar_jit_options request = LAMPAR_JIT_OPTIONS_INIT;
+  request.world = v->given->world;
+  return lampar_jit_build(v->given->pack, NULL, &request, &v->pack);
 }
 
 /* Report spec errors before touching a device. */

@@ -15,13 +15,13 @@
 #include "pack/pack_write.h"
 #include "pack/private_api.h"
 
-typedef struct request {
+typedef struct build_request {
   const char *name; /* of the spec: its file, or what messages call its text */
   bool is_text;
   const char *text;
   const char *arch; /* NULL: that of the current device */
   lampar_pack **pack;
-} request;
+} build_request;
 
 typedef struct build {
   lampar_jit_options options;
@@ -78,7 +78,7 @@ static lampar_status open_channel(build *b) {
   return LAMPAR_OK;
 }
 
-static lampar_status check_request(const build *b, const request *request) {
+static lampar_status check_request(const build *b, const build_request *request) {
   const lampar_jit_options *const options = &b->options;
   if (request->name == NULL || request->pack == NULL)
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "lampar_jit_build: spec, name or pack is NULL");
@@ -111,7 +111,7 @@ static const char *templates_of(const build *b) {
                                       : lampar_variable_text(LAMPAR_VARIABLE_TEMPLATES);
 }
 
-static lampar_status make_plan(build *b, const request *request) {
+static lampar_status make_plan(build *b, const build_request *request) {
   lampar_spec spec = {0};
   lampar_status status = request->is_text
                              ? lampar_spec_read_text(request->name, request->text, &spec)
@@ -123,7 +123,7 @@ static lampar_status make_plan(build *b, const request *request) {
   return status;
 }
 
-static lampar_status find_kernels(build *b, const request *request) {
+static lampar_status find_kernels(build *b, const build_request *request) {
   LAMPAR_TRY(check_request(b, request));
   LAMPAR_TRY(make_plan(b, request));
   LAMPAR_TRY(lampar_jit_kernels_open(&b->plan, &b->kernels));
@@ -171,7 +171,7 @@ static lampar_status report_stats(const build *b) {
   return lampar_sized_write(b->options.stats, &stats, sizeof stats, "lampar_jit_stats");
 }
 
-static lampar_status open_pack(build *b, const request *request) {
+static lampar_status open_pack(build *b, const build_request *request) {
   uint8_t *bytes = NULL;
   size_t size = 0;
   LAMPAR_TRY(write_pack(b, &bytes, &size));
@@ -179,14 +179,14 @@ static lampar_status open_pack(build *b, const request *request) {
   return report_stats(b);
 }
 
-static lampar_status build_alone(build *b, const request *request) {
+static lampar_status build_alone(build *b, const build_request *request) {
   LAMPAR_TRY(find_kernels(b, request));
   for (size_t i = 0; i < b->kernels.count; ++i) b->kernels.list[i].is_mine = true;
   LAMPAR_TRY(lampar_jit_kernels_compile(&b->kernels));
   return open_pack(b, request);
 }
 
-static lampar_status build_together(build *b, const request *request) {
+static lampar_status build_together(build *b, const build_request *request) {
   lampar_jit_kernels *const kernels = &b->kernels;
   lampar_jit_share *const share = &b->share;
   share->channel = &b->channel;
@@ -199,7 +199,7 @@ static lampar_status build_together(build *b, const request *request) {
   return lampar_jit_share_vote(share, "pack", status);
 }
 
-static lampar_status run(build *b, const request *request) {
+static lampar_status run(build *b, const build_request *request) {
   LAMPAR_TRY(open_channel(b));
   return b->channel.world > 0 ? build_together(b, request) : build_alone(b, request);
 }
@@ -216,7 +216,7 @@ static void close_build(build *b) {
   pthread_mutex_destroy(&b->log_mutex);
 }
 
-static lampar_status answer(const request *request, const lampar_jit_options *options) {
+static lampar_status answer(const build_request *request, const lampar_jit_options *options) {
   build b = {.start_ns = now_ns(), .log_mutex = PTHREAD_MUTEX_INITIALIZER};
   LAMPAR_TRY(read_options(&b, options));
   lampar_logger_open(&b.logger, b.options.log != NULL ? log_in_turn : NULL, &b, b.channel.rank);
@@ -231,11 +231,12 @@ static lampar_status answer(const request *request, const lampar_jit_options *op
 
 lampar_status lampar_jit_build(const char *spec, const char *arch,
                                const lampar_jit_options *options, lampar_pack **pack) {
-  return answer(&(request){.name = spec, .arch = arch, .pack = pack}, options);
+  return answer(&(build_request){.name = spec, .arch = arch, .pack = pack}, options);
 }
 
 lampar_status lampar_jit_build_text(const char *text, const char *name, const char *arch,
                                     const lampar_jit_options *options, lampar_pack **pack) {
-  return answer(&(request){.name = name, .is_text = true, .text = text, .arch = arch, .pack = pack},
-                options);
+  return answer(
+      &(build_request){.name = name, .is_text = true, .text = text, .arch = arch, .pack = pack},
+      options);
 }

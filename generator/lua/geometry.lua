@@ -24,9 +24,8 @@ local emulated = {
 local kib = 1024
 local hopper = { [3] = 1280, [4] = 384, [5] = 192, [8] = 128, [16] = 128 }
 local blackwell = { [4] = 1152, [8] = 512, [16] = 256 }
--- Small on the emulated device, so that its tests see two-shot: among four ranks in kernels of both shapes, among more
--- after persistent one-shot kernels.
-local emulated_limits = { [3] = 1280, [4] = 1, [16] = 16 }
+-- Small among four ranks on the emulated device, so that its tests see two-shot kernels of both shapes.
+local emulated_limits = { [3] = 1280, [4] = 1, [5] = 192, [16] = 128 }
 local families = { sm_100 = blackwell, sm_103 = blackwell, emu = emulated_limits }
 
 local function oneshot_limit(arch, world)

@@ -14,7 +14,9 @@ static bool add(cJSON *root, const char *name, const char *version, const char *
       (build != NULL && cJSON_AddStringToObject(root, "build", build) == NULL))
     return false;
   cJSON *const list = cJSON_CreateStringArray(arguments, (int)count);
-  return list != NULL && cJSON_AddItemToObject(root, "options", list);
+  if (list != NULL && cJSON_AddItemToObject(root, "options", list)) return true;
+  cJSON_Delete(list);
+  return false;
 }
 
 static bool add_emu(cJSON *root, const char *version) {

@@ -187,6 +187,7 @@ static void fill_shape(lua_State *L, lampar_variant *variant) {
 static lampar_status add_variant(lampar_plan *plan, const lampar_variant *variant) {
   const uint64_t mailboxes = lampar_variant_max_mailboxes(variant);
   if (mailboxes <= LAMPAR_VECTORS_MAX) {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): luaL_error does not return */
     plan->variants[plan->variant_count++] = *variant;
     return LAMPAR_OK;
   }

@@ -112,6 +112,7 @@ void lampar_sandbox_embedded(lua_State *L, const char *name) {
     const char *const source = lua_pushfstring(L, "=%s.lua", name);
     const lampar_embedded_text *file = lampar_embedded_find(lampar_embedded_lua, source + 1);
     if (file == NULL) luaL_error(L, "there is no module %s inside", name);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): luaL_error does not return */
     if (luaL_loadbufferx(L, file->text, file->size, source, "t") != LUA_OK) lua_error(L);
     lua_call(L, 0, 1);
     lua_remove(L, -2); /* the chunk's name */

@@ -6,7 +6,7 @@
 
 static _Thread_local char message[LAMPAR_FAILURE_BYTES];
 
-lampar_status lampar_fail(lampar_status status, const char *format, ...) {
+lampar_status(lampar_fail)(lampar_status status, const char *format, ...) {
   /* The arguments may point into the old message, so the new one is written to another buffer. */
   char text[sizeof message];
   va_list arguments;

@@ -8,6 +8,9 @@
 /* Sets the message that lampar_last_error returns on this thread, and returns `status`. */
 LAMPAR_API lampar_status lampar_fail(lampar_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+#ifdef __clang_analyzer__ /* which does not see that it returns what it is given */
+#define lampar_fail(status, ...) ((lampar_fail)(status, __VA_ARGS__), (status))
+#endif
 
 /* A status with its message, to be kept or sent: the thread's own message lasts only until its next
  * failure. Ranks exchange it as it is. */

@@ -47,7 +47,7 @@ least() { awk '{ print $1 }' "$1" | sort -n | head -1; }
 row() { printf '%-28s %9.1f %9.1f ms %10s\n' "$1" "$(median "$work/$2")" "$(least "$work/$2")" "$3"; }
 
 echo "$(nproc) cores, $(basename "$spec") for $arch, ranks: $world"
-for round in 1 2 3 4 5; do
+for _ in 1 2 3 4 5; do
   cold | tee -a "$work/cold"
   once | tee -a "$work/warm"
   once | tee -a "$work/warm"

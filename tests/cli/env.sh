@@ -18,7 +18,7 @@ refused 'the action is missing' "$LAMPAR" cache
 
 export LAMPAR_CACHE_DIR="$PWD/cache"
 "$LAMPAR" cache list | grep -q '^0 kernels, 0 bytes' || fail 'a cache that is not there'
-mkdir -p -m 700 cache/v1/ab cache/v0/cd cache/mine
+(umask 077 && mkdir -p cache/v1/ab cache/v0/cd cache/mine)
 touch cache/v1/ab/leftover.tmp cache/v0/cd/old cache/mine/kept cache/kept
 "$LAMPAR" cache list > list
 same 'files listed' 2 "$(grep -c '^(no kernel of this format)' list)"

@@ -4,6 +4,7 @@ need_nvrtc
 cp -r "$LAMPAR_SOURCE/templates" templates
 write_small_spec small.lua
 
+# shellcheck disable=SC2120 # some calls have no options
 rebuild() {
   "$LAMPAR" build small.lua --templates templates "$@" > /dev/null 2> log || fail "$(cat log)"
 }

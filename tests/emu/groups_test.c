@@ -354,30 +354,31 @@ enum { CREATORS = 3, CREATIONS = 12 };
 
 typedef struct creators {
   lampar_pack *pack;
-  lampar_local_exchange *locals[CREATORS];
+  lampar_local_exchange *locals[CREATORS][CREATIONS]; /* a group keeps that of its creation */
 } creators;
 
 typedef struct creator {
   lampar_rank *rank;
   lampar_pack *pack;
-  const lampar_exchange *exchange;
+  lampar_local_exchange *const *locals;
   lampar_failure failure;
 } creator;
 
 static lampar_status create_often(const creator *c) {
   lampar_group_config config = LAMPAR_GROUP_CONFIG_INIT;
   config.enable = 1;
-  config.exchange = c->exchange;
   LAMPAR_TRY(lampar_rank_check(c->rank, c->rank->driver->context_set_current(c->rank->context),
                                "cuCtxSetCurrent"));
   for (int i = 0; i < CREATIONS; ++i) {
     lampar_group *group = NULL;
     uint64_t all[LAMPAR_WORLD_MAX];
+    const lampar_exchange *exchange = lampar_local_exchange_rank(c->locals[i], c->rank->rank);
+    config.exchange = exchange;
     LAMPAR_TRY(lampar_group_create(&group, NULL, &c->pack, 1, &config));
     const char *report = lampar_group_report(group);
     LAMPAR_TRY(expect(strstr(report, " kernels for emu") != NULL, report));
     const int gathered =
-        c->exchange->all_gather(c->exchange->user, &group->number, all, sizeof group->number);
+        exchange->all_gather(exchange->user, &group->number, all, sizeof group->number);
     LAMPAR_TRY(expect(gathered == 0 && all[0] == all[1], "ranks of one group"));
     LAMPAR_TRY(lampar_group_destroy(group));
   }
@@ -395,9 +396,7 @@ static lampar_status start_creators(lampar_rank *rank, void *user) {
   creator list[CREATORS];
   pthread_t threads[CREATORS];
   for (int i = 0; i < CREATORS; ++i) {
-    list[i] = (creator){.rank = rank,
-                        .pack = given->pack,
-                        .exchange = lampar_local_exchange_rank(given->locals[i], rank->rank)};
+    list[i] = (creator){.rank = rank, .pack = given->pack, .locals = given->locals[i]};
     LAMPAR_TRY(expect(pthread_create(&threads[i], NULL, run_creator, &list[i]) == 0, "a thread"));
   }
   for (int i = 0; i < CREATORS; ++i) pthread_join(threads[i], NULL);
@@ -408,10 +407,12 @@ static lampar_status start_creators(lampar_rank *rank, void *user) {
 static lampar_status creators_at_once(lampar_ranks *ranks, lampar_pack *pack) {
   creators given = {.pack = pack};
   LAMPAR_TRY(lampar_ranks_set_world(ranks, 2));
-  for (int i = 0; i < CREATORS; ++i)
-    LAMPAR_TRY(lampar_local_exchange_create(2, EXCHANGE_MS, &given.locals[i]));
+  for (int i = 0; i < CREATORS * CREATIONS; ++i)
+    LAMPAR_TRY(
+        lampar_local_exchange_create(2, EXCHANGE_MS, &given.locals[i / CREATIONS][i % CREATIONS]));
   const lampar_status status = lampar_ranks_run(ranks, start_creators, &given);
-  for (int i = 0; i < CREATORS; ++i) lampar_local_exchange_destroy(given.locals[i]);
+  for (int i = 0; i < CREATORS * CREATIONS; ++i)
+    lampar_local_exchange_destroy(given.locals[i / CREATIONS][i % CREATIONS]);
   return status;
 }
 

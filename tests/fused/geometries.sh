@@ -10,7 +10,8 @@ for geometry in narrow wide; do
   mkdir -p "$folder/src" "$folder/cubin"
   "$bin/geometries" "$geometry" "$out/$name/plan.json" "$folder/plan.json" >"$folder/kernels"
   (
-    lampar=$(realpath "$bin/lampar") stages=$(realpath "$(dirname "$spec")")/stages
+    lampar=$(realpath "$bin/lampar")
+    stages=$(realpath "$(dirname "$spec")")/stages
     export lampar stages
     cd "$folder"
     xargs -P "$(nproc)" -L 1 sh -ec '

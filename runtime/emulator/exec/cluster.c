@@ -205,7 +205,7 @@ void cluster_describe(const emu_lane *lane, char *text, size_t size) {
   default: {
     const emu_partials_barrier *barrier = &block->partials[lane->awaited];
     snprintf(text, size,
-             "waits for the partials of round %u: %u arrivals and %" PRId64 " bytes are missing",
+             "waits for the partials of phase %u: %u arrivals and %" PRId64 " bytes are missing",
              barrier->phases * PARTIALS_BARRIERS + lane->awaited, barrier->missing, barrier->bytes);
   }
   }

@@ -124,6 +124,7 @@ void grids_finish_work(emu_work *finished) {
 }
 
 void grid_release(emu_grid *grid) {
+  /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): block_release unlinks the block */
   while (grid->blocks != NULL) block_release(grid->blocks);
   buffer_release(&grid->leftover);
   emu_grid **link = &grids;

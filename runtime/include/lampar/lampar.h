@@ -311,8 +311,9 @@ LAMPAR_API lampar_status lampar_group_create(lampar_group **group, struct ncclCo
                                              const lampar_group_config *config);
 
 /* Releases a reference; the last release waits for the group's work and frees the workspace. NULL
- * is allowed. Collective. No graph that holds calls of the group may be launched afterwards.
- * Errors: DRIVER (everything is freed all the same). */
+ * is allowed. Collective, over the exchange or the communicator of the group's first creation,
+ * which no other thread may use at the same time. No graph that holds calls of the group may be
+ * launched afterwards. Errors: DRIVER (everything is freed all the same). */
 LAMPAR_API lampar_status lampar_group_destroy(lampar_group *group);
 
 /* An operand of a call's epilogue; call.operand_size is the stride of the array. Every operand that

@@ -7,7 +7,7 @@
 //   flat      any number of elements
 //   alignment any: vectors that are not aligned go element by element
 //   launch    <<<min(ceil(mailboxes / 8), resident blocks), 256, 0>>>: grid, block, dynamic shared memory
-//   shape     persistent: a warp takes mailboxes until none is left
+//   shape     persistent: each warp takes mailboxes until none is left
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
 //
@@ -324,9 +324,8 @@ __device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbo
   bool waiting = true;
   Watchdog watchdog;
   do {
-    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls) {
+    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls)
       waiting = poll();
-    }
   } while (waiting && !watchdog.expired(call, mailbox, epoch, missing()));
 }
 

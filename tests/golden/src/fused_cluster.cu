@@ -13,7 +13,7 @@
 //             weight: bf16, read, per column
 //             eps: f32, read, per call
 //   launch    <<<3 * rows, 128, 0>>> in clusters of 3: grid, block, dynamic shared memory
-//   shape     single-pass: one row for each cluster, one mailbox of it for each warp
+//   shape     single-pass: each cluster takes one row, each warp one mailbox of a row
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
 //
@@ -376,10 +376,8 @@ __device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbo
   bool waiting = true;
   Watchdog watchdog;
   do {
-    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls) {
-      waiting = poll();
-      waiting = any_lane(waiting);
-    }
+    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls)
+      waiting = any_lane(poll());
   } while (waiting && !any_lane(watchdog.expired(call, mailbox, epoch, missing())));
 }
 
@@ -650,8 +648,8 @@ __device__ __forceinline__ void locate_row(const Arguments &call, unsigned row, 
 }
 
 // Takes this warp's mailboxes of one row from the input to the outputs.
-__device__ __forceinline__ void process_row(const Arguments &call, MailboxUse (&use)[kWarpVectors], unsigned first,
-                                            unsigned lane, RowReduction &reduction) {
+__device__ __forceinline__ void process_row(
+    const Arguments &call, MailboxUse (&use)[kWarpVectors], unsigned lane, RowReduction &reduction) {
   for (unsigned v = 0; v < kWarpVectors; ++v) load(call, use[v]);
   for (unsigned v = 0; v < kWarpVectors; ++v) send(call, use[v], lane);
   Vector residual_words[kWarpVectors] = {};
@@ -730,5 +728,5 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(128, 1)
   wait_for_previous_grid();  // before any access to memory
   allow_next_grid();
 
-  process_row(call, use, first, lane, reduction);
+  process_row(call, use, lane, reduction);
 }

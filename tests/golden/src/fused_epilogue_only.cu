@@ -16,7 +16,7 @@
 //             scale: f8e4m3, stored, per group of 16
 //             global_scale: f32, read, per tensor
 //   launch    <<<min(rows, resident blocks), 384, 0>>>: grid, block, dynamic shared memory
-//   shape     persistent: takes rows until none is left for each block, one mailbox of it for each warp
+//   shape     persistent: each block takes rows until none is left, each warp one mailbox of a row
 //   trigger   early
 //
 // Regenerate with: lampar render plan.json ep_bias_layernorm_nvfp4_bf16_h2944_sm_90
@@ -414,8 +414,8 @@ __device__ __forceinline__ void locate_row(const Arguments &call, unsigned row, 
 }
 
 // Takes this warp's mailboxes of one row from the input to the outputs.
-__device__ __forceinline__ void process_row(const Arguments &call, MailboxUse (&use)[kWarpVectors], unsigned first,
-                                            unsigned lane, RowReduction &reduction) {
+__device__ __forceinline__ void process_row(
+    const Arguments &call, MailboxUse (&use)[kWarpVectors], RowReduction &reduction) {
   for (unsigned v = 0; v < kWarpVectors; ++v) load(call, use[v]);
   Vector bias_words[kWarpVectors] = {};
   for (unsigned v = 0; v < kWarpVectors; ++v)
@@ -521,7 +521,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   allow_next_grid();
 
   for (;;) {
-    process_row(call, use, first, lane, reduction);
+    process_row(call, use, reduction);
     row += gridDim.x / kCluster;
     if (row * kRowMailboxes >= call.mailboxes) break;
     locate_row(call, row, first, lane, use);

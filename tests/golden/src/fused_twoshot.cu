@@ -15,7 +15,7 @@
 //             quantized: f8e4m3, stored, per element
 //             scale: f32, stored, per group of 128
 //   launch    <<<min(rows, resident blocks), 384, 0>>>: grid, block, dynamic shared memory
-//   shape     persistent: takes rows until none is left for each block, one mailbox of it for each warp
+//   shape     persistent: each block takes rows until none is left, each warp one mailbox of a row
 //   trigger   off
 //   watchdog  the wait for other ranks is bounded
 //
@@ -443,10 +443,8 @@ __device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbo
   bool waiting = true;
   Watchdog watchdog;
   do {
-    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls) {
-      waiting = poll();
-      waiting = any_lane(waiting);
-    }
+    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls)
+      waiting = any_lane(poll());
   } while (waiting && !any_lane(watchdog.expired(call, mailbox, epoch, missing())));
 }
 
@@ -827,8 +825,8 @@ __device__ __forceinline__ void locate_row(const Arguments &call, unsigned row, 
 }
 
 // Takes this warp's mailboxes of one row from the input to the outputs.
-__device__ __forceinline__ void process_row(const Arguments &call, MailboxUse (&use)[kWarpVectors], unsigned first,
-                                            unsigned lane, RowReduction &reduction) {
+__device__ __forceinline__ void process_row(
+    const Arguments &call, MailboxUse (&use)[kWarpVectors], unsigned lane, RowReduction &reduction) {
   for (unsigned v = 0; v < kWarpVectors; ++v) load(call, use[v]);
   for (unsigned v = 0; v < kWarpVectors; ++v) send(call, use[v], lane);
   Vector residual_words[kWarpVectors] = {};
@@ -925,7 +923,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   wait_for_previous_grid();  // before any access to memory
 
   for (;;) {
-    process_row(call, use, first, lane, reduction);
+    process_row(call, use, lane, reduction);
     row += gridDim.x / kCluster;
     if (row * kRowMailboxes >= call.mailboxes) break;
     locate_row(call, row, first, lane, use);

@@ -7,7 +7,7 @@
 //   hidden    2688 elements in a row
 //   alignment any: vectors that are not aligned go element by element
 //   launch    <<<ceil(mailboxes / 4), 128, 0>>>: grid, block, dynamic shared memory
-//   shape     single-pass: at most one mailbox for each warp; mailboxes = rows * 11
+//   shape     single-pass: each warp takes at most one mailbox; mailboxes = rows * 11
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
 //
@@ -313,9 +313,8 @@ __device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbo
   bool waiting = true;
   Watchdog watchdog;
   do {
-    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls) {
+    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls)
       waiting = poll();
-    }
   } while (waiting && !watchdog.expired(call, mailbox, epoch, missing()));
 }
 

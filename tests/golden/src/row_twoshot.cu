@@ -7,7 +7,7 @@
 //   hidden    2688 elements in a row
 //   alignment any: vectors that are not aligned go element by element
 //   launch    <<<min(ceil(mailboxes / 8), resident blocks), 256, 0>>>: grid, block, dynamic shared memory
-//   shape     persistent: a warp takes mailboxes until none is left; mailboxes = rows * 21
+//   shape     persistent: each warp takes mailboxes until none is left; mailboxes = rows * 21
 //   trigger   early
 //   watchdog  the wait for other ranks is bounded
 //
@@ -288,9 +288,8 @@ __device__ __forceinline__ void poll_loop(const Arguments &call, unsigned mailbo
   bool waiting = true;
   Watchdog watchdog;
   do {
-    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls) {
+    for (unsigned polls = kPollsPerClockRead; waiting && polls > 0; --polls)
       waiting = poll();
-    }
   } while (waiting && !watchdog.expired(call, mailbox, epoch, missing()));
 }
 
