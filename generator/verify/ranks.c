@@ -127,11 +127,13 @@ void lampar_ranks_destroy(lampar_ranks *ranks) {
 }
 
 lampar_status lampar_ranks_set_schedule(lampar_ranks *ranks, uint64_t seed) {
-  char text[32];
-  snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
-  if (setenv("LAMPAR_EMU_SEED", text, 1) != 0)
-    return lampar_fail(LAMPAR_ERROR_SYSTEM, "LAMPAR_EMU_SEED cannot be set");
-  return lampar_driver_check(&ranks->driver, ranks->driver.init(0), "cuInit");
+  union {
+    void *address;
+    int (*function)(uint64_t seed);
+  } set_seed;
+  LAMPAR_TRY(lampar_library_symbol(&ranks->driver.library, "lampar_emu_set_seed", &set_seed.address,
+                                   LAMPAR_ERROR_DRIVER));
+  return lampar_driver_check(&ranks->driver, set_seed.function(seed), "lampar_emu_set_seed");
 }
 
 lampar_status lampar_ranks_set_world(lampar_ranks *ranks, int world) {
@@ -206,7 +208,7 @@ lampar_status lampar_ranks_run(lampar_ranks *ranks, lampar_rank_function functio
     const int result = pthread_create(&threads[started], NULL, run_job, &jobs[started]);
     if (result == 0) continue;
     stop(ranks, ranks->rank[started].rank,
-         lampar_fail(LAMPAR_ERROR_SYSTEM, "no thread: %s", strerror(result)));
+         lampar_fail(LAMPAR_ERROR_SYSTEM, "a thread cannot be started: %s", strerror(result)));
     break;
   }
   for (int i = 0; i < started; ++i) pthread_join(threads[i], NULL);
@@ -220,7 +222,7 @@ lampar_status lampar_rank_barrier(lampar_rank *rank) {
   const bool has_failed = ranks->failed.status != LAMPAR_OK;
   pthread_mutex_unlock(&ranks->mutex);
   if (has_failed) return lampar_fail(LAMPAR_ERROR_SYSTEM, "another rank failed");
-  return lampar_fail(LAMPAR_ERROR_SYSTEM, "some rank did not come to a barrier within %d s",
+  return lampar_fail(LAMPAR_ERROR_SYSTEM, "some rank did not reach a barrier within %d s",
                      BARRIER_DEADLINE_S);
 }
 

@@ -43,8 +43,8 @@ void lampar_ranks_destroy(lampar_ranks *ranks);
 /* From here on the ranks below `world` take part. No group may be open and no rank connected. */
 lampar_status lampar_ranks_set_world(lampar_ranks *ranks, int world);
 
-/* The order of execution on the emulated device, which takes it when it is initialised once more.
- * No group may be open that has work. Errors: SYSTEM, DRIVER. */
+/* The order of execution on the emulated device from here on. No call may be running. Errors:
+ * DRIVER: the device is not emulated. */
 lampar_status lampar_ranks_set_schedule(lampar_ranks *ranks, uint64_t seed);
 
 int lampar_ranks_gpu_count(const lampar_ranks *ranks);

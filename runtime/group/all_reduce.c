@@ -96,6 +96,18 @@ static lampar_status fill_arguments(const lampar_call *call, const lampar_varian
   return lampar_overlap_check(call, variant);
 }
 
+/* One line a call, for LAMPAR_DEBUG=trace alone: a caller's log function does not get it. */
+static void trace(const lampar_group *group, const lampar_call *call, const lampar_kernel *kernel) {
+  if (group->logger.level < LAMPAR_LOG_TRACE) return;
+  const lampar_variant *v = &kernel->packed->variant;
+  lampar_log(&group->logger, LAMPAR_LOG_TRACE, "%llu x %llu %s: %s (%s, %s, cluster %u%s%s)",
+             (unsigned long long)call->rows, (unsigned long long)call->hidden,
+             lampar_dtype_name(call->dtype), kernel->packed->record->name,
+             lampar_algorithm_name(v->algorithm), v->persistent ? "persistent" : "single-pass",
+             v->cluster, is_fused(call) ? ", rounding " : "",
+             is_fused(call) ? lampar_rounding_name(v->rounding) : "");
+}
+
 static lampar_status run_kernel(lampar_group *group, const lampar_call *call, size_t index,
                                 struct CUstream_st *stream) {
   const lampar_kernel *kernel = &group->kernels.list[index];
@@ -127,6 +139,7 @@ static lampar_status run_kernel(lampar_group *group, const lampar_call *call, si
   const uint64_t bytes = call->rows * call->hidden * lampar_dtype_bytes(call->dtype);
   atomic_fetch_add_explicit(&group->kernel_calls, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&group->kernel_bytes, bytes, memory_order_relaxed);
+  trace(group, call, kernel);
   return LAMPAR_OK;
 }
 
@@ -148,8 +161,10 @@ static lampar_status run_epilogue_only(const lampar_group *group, const lampar_k
                                        const lampar_call *call, struct CUstream_st *stream) {
   lampar_arguments arguments = {0};
   LAMPAR_TRY(fill_arguments(call, &kernel->packed->variant, &arguments));
-  return lampar_launch(&group->driver, kernel, &arguments, group->config.programmatic_launch != 0,
-                       stream);
+  LAMPAR_TRY(lampar_launch(&group->driver, kernel, &arguments,
+                           group->config.programmatic_launch != 0, stream));
+  trace(group, call, kernel);
+  return LAMPAR_OK;
 }
 
 /* The sum by NCCL, then the epilogue's kernel. */

@@ -16,7 +16,7 @@ same 'digest' "$(sed -n 's/.*"digest":[^"]*"\(.*\)".*/\1/p' "$OUT/ci/manifest.js
 refused "no kernel '${name}x'; did you mean $name\?" "$LAMPAR" inspect "$pack" "${name}x"
 
 fused=$OUT/ci-fused/ci-fused.pack
-name=$(sed -n 's/.*"name":.*"\(ar_oneshot_w2_residual[a-z0-9_]*\)".*/\1/p' "$OUT/ci-fused/plan.json" | head -1)
+name=$(sed -n 's/.*"name":.*"\(ar_oneshot_w8_residual[a-z0-9_]*\)".*/\1/p' "$OUT/ci-fused/plan.json" | head -1)
 "$LAMPAR" inspect "$fused" "$name" > table
 grep -q "^$name .* residual+rmsnorm$" table || fail "$(cat table)"
 "$LAMPAR" inspect "$fused" "$name" --json > one.json

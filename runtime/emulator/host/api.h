@@ -1,4 +1,6 @@
-/* The entry points that the emulator exports, exactly those of the runtime's two tables. */
+/* The entry points that the emulator exports: those of the runtime's two tables, and one of its
+ * own.
+ */
 #ifndef LAMPAR_EMU_API_H
 #define LAMPAR_EMU_API_H
 
@@ -14,5 +16,8 @@ LAMPAR_DRIVER_FUNCTIONS(DECLARE)
 #define DECLARE(type, field, symbol, parameters) EXPORT type symbol parameters;
 LAMPAR_NCCL_FUNCTIONS(DECLARE)
 #undef DECLARE
+
+/* The schedule from here on is that of the seed. No kernel may be running. */
+EXPORT int lampar_emu_set_seed(uint64_t seed);
 
 #endif

@@ -17,6 +17,12 @@ int cuInit(unsigned flags) {
   return machine_leave(machine_configure() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
+int lampar_emu_set_seed(uint64_t seed) {
+  machine_enter();
+  machine_set_seed(seed);
+  return machine_leave(CUDA_SUCCESS);
+}
+
 int cuDriverGetVersion(int *version) {
   *version = 13000;
   return CUDA_SUCCESS;

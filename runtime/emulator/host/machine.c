@@ -52,6 +52,10 @@ static void choose_devices(void) {
 }
 
 /* All that the environment decides. Devices are made once; a new seed counts at once. */
+void machine_set_seed(uint64_t seed) {
+  emu.random = emu.seed = seed;
+}
+
 bool machine_configure(void) {
   uint64_t devices, access, grace, seed;
   if (!read_number(LAMPAR_VARIABLE_EMU_DEVICES, 1, DEVICES_MAX, 8, &devices) ||
@@ -61,8 +65,8 @@ bool machine_configure(void) {
     return false;
   host.has_peer_access = access != 0;
   host.grace_ms = (int)grace;
-  if (!host.is_initialised || seed != emu.seed) emu.random = emu.seed = seed;
   if (host.is_initialised) return true;
+  machine_set_seed(seed);
   emu.device_count = (int)devices;
   for (int i = 0; i < DEVICES_MAX; ++i) host.contexts[i].device = i;
   choose_devices();

@@ -33,7 +33,10 @@ extern emu_host host;
 void machine_enter(void);
 int machine_leave(int result);
 
-/* Reads LAMPAR_EMU_*; again for a new seed. False: a value is not allowed (stderr names it). */
+/* Starts the schedule of a seed; LAMPAR_EMU_SEED is the first one. */
+void machine_set_seed(uint64_t seed);
+
+/* Reads LAMPAR_EMU_*. False: a value is not allowed (stderr names it). */
 bool machine_configure(void);
 
 #endif
