@@ -1,13 +1,14 @@
 /* The checks of quantising stages. Where x is known bit for bit, so are scales and codes. After a
- * norm that is not stored, the scale may differ by one step, and the codes, computed with the
- * kernel's scale, by one code. */
+ * norm that is not stored, the kernel's amax is known within the tolerance of the elements: the
+ * scale is one of those that such an amax has, and the codes, computed with the kernel's scale, may
+ * differ by one. */
 #include <math.h>
 
 #include "base/error.h"
 #include "verify/epilogue_layout.h"
-#include "verify/row_check.h"
 #include "verify/formats.h"
 #include "verify/reference.h"
+#include "verify/row_check.h"
 #include "verify/stage_reference.h"
 
 /* Codes of a format with a sign in ascending order; int8 as it is. */
@@ -45,17 +46,32 @@ static lampar_status store_codes(lampar_row_check *check, size_t first, size_t c
   return LAMPAR_OK;
 }
 
+/* What the kernel's amax of some elements can be. */
+typedef struct bounds {
+  float low, high;
+} bounds;
+
+static bounds bounds_of_amax(const lampar_row_check *check, size_t first, size_t count) {
+  bounds b = {0, 0};
+  for (size_t i = first; i < first + count; ++i) {
+    const double x = fabs((double)check->x[i]),
+                 tolerance = check->is_exact ? 0 : check->tolerance[i];
+    if (isnan(x)) continue;
+    const bool is_finite = isfinite(x) && isfinite(tolerance);
+    b.low = fmaxf(b.low, (float)(is_finite ? x - tolerance : x));
+    b.high = fmaxf(b.high, (float)(is_finite ? x + tolerance : x));
+  }
+  return b;
+}
+
 /* Compares an fp32 scale with the expected one; `*scale` gets the kernel's. */
-static lampar_status store_scale(lampar_row_check *check, size_t at, float expected, float *scale) {
+static lampar_status store_scale(lampar_row_check *check, size_t at, float expected, bounds scales,
+                                 float *scale) {
   const lampar_operand_memory *memory = lampar_row_check_operand(check, "scale", NULL);
   const uint32_t got = lampar_element_load(LAMPAR_F32, memory->got, at);
   *scale = lampar_decode(LAMPAR_F32, got);
-  /* The amax of a norm that is not stored has the tolerance of the row's elements. */
-  double tolerance = 0;
-  if (!check->is_exact)
-    for (size_t i = 0; i < check->hidden; ++i) tolerance = fmax(tolerance, check->tolerance[i]);
-  const bool is_right = check->is_exact ? got == lampar_encode(LAMPAR_F32, expected)
-                                        : fabs((double)*scale - expected) <= tolerance;
+  const bool is_right = got == lampar_encode(LAMPAR_F32, expected) ||
+                        (!check->is_exact && *scale >= scales.low && *scale <= scales.high);
   if (!is_right) return lampar_row_check_wrong(check, "scale", at, *scale, expected);
   lampar_element_store(LAMPAR_F32, memory->expected, at, got);
   return LAMPAR_OK;
@@ -72,22 +88,26 @@ lampar_status lampar_row_check_fp8_static(lampar_row_check *check) {
   return store_codes(check, 0, check->hidden);
 }
 
-/* The two functions of a format's reference. */
+/* The largest number of a format, and the two functions of its reference. */
 typedef struct scaled_format {
+  float limit;
   float (*amax)(const float *, size_t, uint8_t *);
   void (*quantize)(const float *, size_t, float, uint8_t *);
 } scaled_format;
 
-static const scaled_format fp8 = {lampar_reference_fp8_amax, lampar_reference_fp8};
-static const scaled_format int8 = {lampar_reference_int8_amax, lampar_reference_int8};
+static const scaled_format fp8 = {448, lampar_reference_fp8_amax, lampar_reference_fp8};
+static const scaled_format int8 = {127, lampar_reference_int8_amax, lampar_reference_int8};
 
 /* One fp32 scale, the `at`-th of the operand, for a row or a group of it. */
 static lampar_status check_scaled(lampar_row_check *check, scaled_format format, size_t first,
                                   size_t count, size_t at) {
   const float *const x = check->x + first;
   const float expected = format.amax(x, count, check->codes + first);
+  const bounds amax = bounds_of_amax(check, first, count);
+  const bounds scales = {fmaxf(amax.low / format.limit, 0x1p-126f),
+                         fmaxf(amax.high / format.limit, 0x1p-126f)};
   float scale;
-  LAMPAR_TRY(store_scale(check, at, expected, &scale));
+  LAMPAR_TRY(store_scale(check, at, expected, scales, &scale));
   if (!check->is_exact) format.quantize(x, count, 1 / scale, check->codes + first);
   return store_codes(check, first, count);
 }
@@ -96,13 +116,13 @@ lampar_status lampar_row_check_fp8_token(lampar_row_check *check) {
   return check_scaled(check, fp8, 0, check->hidden, row_scale(check));
 }
 
-/* A scale of one byte, the `byte`-th of the operand. */
+/* A scale of one byte, the `at`-th of the operand: the expected one, or, if x is not exact, one in
+ * `low` .. `high`. */
 static lampar_status store_scale_byte(lampar_row_check *check, size_t at, uint8_t expected,
-                                      uint8_t *scale) {
+                                      uint8_t low, uint8_t high, uint8_t *scale) {
   const lampar_operand_memory *memory = lampar_row_check_operand(check, "scale", NULL);
   *scale = (uint8_t)memory->got[at];
-  const int apart = *scale - expected;
-  if (apart != 0 && (check->is_exact || apart < -1 || apart > 1))
+  if (*scale != expected && (check->is_exact || *scale < low || *scale > high))
     return lampar_row_check_wrong(check, "scale", at, *scale, expected);
   memory->expected[at] = (char)*scale;
   return LAMPAR_OK;
@@ -112,8 +132,10 @@ static lampar_status check_group_power(lampar_row_check *check, size_t first, si
                                        size_t at) {
   const uint8_t expected =
       lampar_reference_fp8_power(check->x + first, count, check->codes + first);
+  const bounds amax = bounds_of_amax(check, first, count);
   uint8_t scale;
-  LAMPAR_TRY(store_scale_byte(check, at, expected, &scale));
+  LAMPAR_TRY(store_scale_byte(check, at, expected, lampar_reference_fp8_power_of(amax.low),
+                              lampar_reference_fp8_power_of(amax.high), &scale));
   if (!check->is_exact)
     lampar_reference_fp8(check->x + first, count, ldexpf(1, 127 - (int)scale),
                          check->codes + first);
@@ -151,7 +173,7 @@ lampar_status lampar_row_check_fp8_group(lampar_row_check *check) {
   }
   uint8_t none;
   for (size_t g = groups; info->dtype == LAMPAR_U32 && g % 4 != 0; ++g)
-    LAMPAR_TRY(store_scale_byte(check, packed_scale(check, info, g), 0, &none));
+    LAMPAR_TRY(store_scale_byte(check, packed_scale(check, info, g), 0, 0, 0, &none));
   return LAMPAR_OK;
 }
 
@@ -166,8 +188,11 @@ lampar_status lampar_row_check_nvfp4(lampar_row_check *check) {
     const size_t at = (size_t)lampar_operand_item(variant, info, check->row, g, memory->stride);
     const uint8_t expected =
         lampar_reference_nvfp4(check->x + first, count, global, check->codes + first);
+    const bounds amax = bounds_of_amax(check, first, count);
     uint8_t scale;
-    LAMPAR_TRY(store_scale_byte(check, at, expected, &scale));
+    LAMPAR_TRY(store_scale_byte(check, at, expected,
+                                lampar_reference_nvfp4_scale_of(amax.low, global),
+                                lampar_reference_nvfp4_scale_of(amax.high, global), &scale));
     if (scale != expected)
       lampar_reference_nvfp4_codes(check->x + first, count, global, scale, check->codes + first);
     LAMPAR_TRY(store_codes(check, first, count));

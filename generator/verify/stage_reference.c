@@ -59,6 +59,15 @@ static float scaled_amax(const float *x, size_t count, float limit) {
   return fmaxf(lampar_reference_amax(x, count), limit * 0x1p-126f);
 }
 
+uint8_t lampar_reference_fp8_power_of(float amax) {
+  return lampar_e8m0_above(fmaxf(amax, 448 * 0x1p-126f) / 448);
+}
+
+uint8_t lampar_reference_nvfp4_scale_of(float amax, float global) {
+  const float sixth = amax / 6;
+  return lampar_e4m3_encode(global * sixth);
+}
+
 float lampar_reference_fp8_amax(const float *x, size_t count, uint8_t *codes) {
   const float amax = scaled_amax(x, count, 448);
   lampar_reference_fp8(x, count, 448 / amax, codes);
@@ -66,14 +75,13 @@ float lampar_reference_fp8_amax(const float *x, size_t count, uint8_t *codes) {
 }
 
 uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes) {
-  const uint8_t power = lampar_e8m0_above(scaled_amax(x, count, 448) / 448);
+  const uint8_t power = lampar_reference_fp8_power_of(lampar_reference_amax(x, count));
   lampar_reference_fp8(x, count, ldexpf(1, 127 - (int)power), codes);
   return power;
 }
 
 uint8_t lampar_reference_nvfp4(const float *x, size_t count, float global, uint8_t *codes) {
-  const float sixth = lampar_reference_amax(x, count) / 6;
-  const uint8_t scale = lampar_e4m3_encode(global * sixth);
+  const uint8_t scale = lampar_reference_nvfp4_scale_of(lampar_reference_amax(x, count), global);
   lampar_reference_nvfp4_codes(x, count, global, scale, codes);
   return scale;
 }

@@ -36,10 +36,12 @@ float lampar_reference_fp8_amax(const float *x, size_t count, uint8_t *codes);
 
 /* The same with a power of two as scale, the smallest that is not below amax / 448; an e8m0. */
 uint8_t lampar_reference_fp8_power(const float *x, size_t count, uint8_t *codes);
+uint8_t lampar_reference_fp8_power_of(float amax);
 
 /* One group of NVFP4: the scale is e4m3 of global * (amax / 6), the codes are e2m1 of x * (global /
  * scale), or zeros for a scale of 0. One code a byte. */
 uint8_t lampar_reference_nvfp4(const float *x, size_t count, float global, uint8_t *codes);
+uint8_t lampar_reference_nvfp4_scale_of(float amax, float global);
 
 /* The codes for a scale that is given. */
 void lampar_reference_nvfp4_codes(const float *x, size_t count, float global, uint8_t scale,

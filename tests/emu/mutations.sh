@@ -38,7 +38,7 @@ build_mutated() {
 
 # run_mutation NAME REPORT MODE [FILE SED]...: the report is a pattern of grep -E; `none` has to pass. The modes plain
 # and programmatic are launches of plain kernels; twoshot mixes calls of one-shot and of two-shot; fused is layers of a
-# fused kernel; long_rows and many_rows verify the kernels of these specs.
+# fused kernel; long_rows, many_rows and scaled_norm verify the kernels of these specs.
 run_mutation() {
   name=$1 report=$2 mode=$3
   shift 3
@@ -90,7 +90,7 @@ missing='timed out waiting for rank|nothing came from the ranks'
 wrong='wrong sum|sum is wrong|wrong residual|wrong output'
 wrong_value='expected|reference|other bits'
 
-for mode in plain programmatic twoshot fused long_rows many_rows; do
+for mode in plain programmatic twoshot fused long_rows many_rows scaled_norm; do
   mutate none '' $mode
 done
 mutate one-half "$missing|$wrong" plain $kernel \
@@ -150,6 +150,8 @@ mutate two-shot-sum-not-rounded "$wrong" twoshot $kernel 's/return rounded;/retu
 # ---- rows and quantisation ----
 mutate nan-counts-in-amax "$wrong_value" long_rows parts/emu/language.cuh.in \
   's/return a > b \|\| b != b/return a > b || a != a/'
+mutate amax-of-one-mailbox "$wrong_value" scaled_norm parts/emu/reduce.cuh.in \
+  's/reduction.lane < kRowMailboxes \? reduction.lane : kRowMailboxes - 1/0/'
 mutate amax-of-32-mailboxes "$wrong_value" long_rows parts/row_reduction.cuh.in \
   's/for \(unsigned from = 32; from < kRowMailboxes; from \+= 32\)/for (unsigned from = 32; from < 32; from += 32)/'
 mutate scales-without-padding "$wrong_value" long_rows epilogues/fp8_group.cu.in \

@@ -163,6 +163,52 @@ static void norm_has_a_bound(void **state) {
   close_fixture(f);
 }
 
+/* Stores the row's codes and scale for an amax. Operands 0 weight, 1 eps, 2 quantized, 3 scale. */
+static void quantize_row(fixture *f, size_t row, const float *x, float amax) {
+  lampar_element_store(LAMPAR_F32, f->got[3], row, lampar_encode(LAMPAR_F32, amax / 448));
+  for (size_t i = 0; i < HIDDEN; ++i)
+    f->got[2][row * HIDDEN + i] = (char)lampar_e4m3_encode(x[i] * (448 / amax));
+}
+
+/* Behind a norm that is not stored, the amax is known to the tolerance of the norm's elements: one
+ * unit in the last place passes, the amax of a part of the row does not. */
+static void scale_has_a_bound_behind_a_norm_that_is_not_stored(void **state) {
+  (void)state;
+  lampar_variant v = {
+      .world = WORLD, .dtype = LAMPAR_BF16, .hidden = HIDDEN, .epilogue = "rmsnorm+fp8_token"};
+  declare(&v, "weight", LAMPAR_BF16, LAMPAR_GRANULARITY_COLUMN, false);
+  declare(&v, "eps", LAMPAR_F32, LAMPAR_GRANULARITY_CALL, false);
+  declare(&v, "quantized", LAMPAR_F8E4M3, LAMPAR_GRANULARITY_ELEMENT, true);
+  declare(&v, "scale", LAMPAR_F32, LAMPAR_GRANULARITY_ROW, true);
+  fixture *f = open_fixture(&v);
+  float x[ROWS][HIDDEN], amax[ROWS];
+  for (size_t row = 0; row < ROWS; ++row) {
+    float squares = 0;
+    for (size_t i = 0; i < HIDDEN; ++i) {
+      x[row][i] = sum_at(f, row * HIDDEN + i);
+      squares += x[row][i] * x[row][i];
+    }
+    const float inverse = 1 / sqrtf(squares / HIDDEN + f->call.value[1]);
+    amax[row] = 448 * 0x1p-126f;
+    for (size_t i = 0; i < HIDDEN; ++i) {
+      x[row][i] = rounded(x[row][i] * inverse * number(f, 0, i));
+      amax[row] = fmaxf(amax[row], fabsf(x[row][i]));
+    }
+    quantize_row(f, row, x[row], amax[row]);
+  }
+  assert_int_equal(lampar_epilogue_check(&f->call), LAMPAR_OK);
+
+  const size_t row = 8; /* of finite numbers */
+  quantize_row(f, row, x[row], amax[row] * (1 + 0x1p-8f));
+  assert_int_equal(lampar_epilogue_check(&f->call), LAMPAR_OK);
+  for (int i = 0; i < 2; ++i) {
+    quantize_row(f, row, x[row], amax[row] * (i == 0 ? 0.96f : 1.04f));
+    assert_int_equal(lampar_epilogue_check(&f->call), LAMPAR_ERROR_MISMATCH);
+    assert_non_null(strstr(lampar_last_error(), "wrong scale"));
+  }
+  close_fixture(f);
+}
+
 static float twice(float x) {
   return 2 * x;
 }
@@ -189,6 +235,7 @@ int main(void) {
       cmocka_unit_test(residual_is_exact),
       cmocka_unit_test(quantised_is_exact_behind_a_stored_norm),
       cmocka_unit_test(norm_has_a_bound),
+      cmocka_unit_test(scale_has_a_bound_behind_a_norm_that_is_not_stored),
       cmocka_unit_test(own_stages_need_a_map),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
