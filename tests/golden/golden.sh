@@ -29,7 +29,7 @@ render() { # spec, pattern, name of the file
 render ci 'ar_oneshot_w2_bf16_h[0-9]*_sm_90_r[0-9]*' row_single_pass
 render ci 'ar_oneshot_w8_f16_flat_sm_120' flat_persistent
 render ci 'ar_twoshot_w8_f32_h[0-9]*_sm_90' row_twoshot
-render ci-fused 'ar_oneshot_w2_residual_rmsnorm_fp8_token_bf16_h[0-9]*_sm_90_r[0-9]*' fused_cluster
+render ci-fused 'ar_oneshot_w2_residual_rmsnorm_[a-z_]*int8_token_bf16_h[0-9]*_sm_90_r[0-9]*' fused_cluster
 render ci-fused 'ar_twoshot_w8_residual_out_no_rmsnorm_[a-z0-9_]*_fp8_group_bf16_h[0-9]*_sm_80' fused_twoshot
 render ci-fused 'ep_bias_layernorm_nvfp4_bf16_h[0-9]*_sm_90' fused_epilogue_only
 
