@@ -5,8 +5,8 @@
 #   one_gpu.sh run BUILD OUT        runs everything on these packs
 #   one_gpu.sh sanitize BUILD OUT   runs memcheck, racecheck, synccheck and initcheck, needs compute-sanitizer
 # Ranks that share a GPU make their groups over config.exchange, without NCCL; checks that need a GPU for each rank
-# say so and are skipped. Each command is killed after LIMIT seconds (60): a kernel that waits forever must not
-# hold the GPU.
+# say so and are skipped. Each command is killed after LIMIT seconds (60, or 300 where the host computes long
+# references): a kernel that waits forever must not hold the GPU.
 set -eu
 step=$1 build=$2 out=$3
 tests=$(dirname "$0")/..
@@ -14,10 +14,11 @@ bin=$build/bin
 failed=0
 mkdir -p "$out"
 
+limit=${LIMIT:-60}
 run() {
   echo "== $*"
   status=0
-  timeout -s KILL "${LIMIT:-60}" "$@" || status=$?
+  timeout -s KILL "$limit" "$@" || status=$?
   case $status in
   0) ;;
   77) echo "== skipped" ;;
@@ -36,13 +37,15 @@ packs)
   "$bin/lampar" build "$tests/bench/fused.lua" -o "$out" --templates "$tests/../templates"
   ;;
 run)
-  for world in 2 3 4 6 8; do
+  for world in 1 2 3 4 6 8; do
     run "$bin/allreduce_test" --pack "$out/gpu/gpu.pack" --other "$out/other/other.pack" "*/w$world"
   done
+  limit=${LIMIT:-300}
   for spec in fused:2 fused:4 fused:8 shapes:2 shapes:4 fp32:2 fp32:8 five:2; do
     # shellcheck disable=SC2046 # three paths
     run "$bin/fused_test" --world "${spec#*:}" $(fused_packs "${spec%:*}")
   done
+  limit=${LIMIT:-60}
   for world in 2 3 4 6 8; do run "$bin/lampar" verify "$out/gpu/gpu.pack" --world $world; done
   for world in 1 2 4 8; do run "$bin/lampar" verify "$out/fused/fused.pack" --world $world; done
   run "$bin/latency" "$out/gpu/gpu.pack"
@@ -55,7 +58,9 @@ sanitize)
     run $checked --tool $tool "$bin/allreduce_test" --pack "$out/gpu/gpu.pack" --other "$out/other/other.pack" \
       arguments/w2 strict/w2 watchdog/w2
     run $checked --tool $tool "$bin/lampar" verify "$out/gpu/gpu.pack" --world 2 --filter '*_h4096_*'
-    run $checked --tool $tool "$bin/lampar" verify "$out/gpu/gpu.pack" --world 8 --filter '*_twoshot_*_h7168_*'
+    # Under memcheck more than two ranks that share a GPU time out in the self-test: it delays their launches.
+    [ $tool = memcheck ] ||
+      run $checked --tool $tool "$bin/lampar" verify "$out/gpu/gpu.pack" --world 4 --filter '*_twoshot_*_bf16_h2880_*'
     run $checked --tool $tool "$bin/lampar" verify "$out/shapes/shapes.pack" --world 2 --filter '*_h264_*'
     run $checked --tool $tool "$bin/lampar" verify "$out/five/five.pack" --world 2
   done
