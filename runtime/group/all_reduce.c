@@ -92,8 +92,7 @@ static lampar_status fill_arguments(const lampar_call *call, const lampar_varian
                                     lampar_arguments *arguments) {
   if (call->output == NULL && !lampar_operands_hold_result(variant))
     return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
-  LAMPAR_TRY(lampar_arguments_fill_from_call(arguments, call, variant));
-  return lampar_overlap_check(call, variant);
+  return lampar_arguments_fill_from_call(arguments, call, variant);
 }
 
 /* One line a call, for LAMPAR_DEBUG=trace alone: a caller's log function does not get it. */
@@ -201,7 +200,7 @@ static lampar_status run_nccl(lampar_group *group, const lampar_call *call, lamp
     LAMPAR_TRY(run_nccl_and_epilogue(group, call, stream));
   } else {
     if (call->output == NULL) return lampar_fail(LAMPAR_ERROR_ARGUMENT, "call.output is NULL");
-    LAMPAR_TRY(lampar_overlap_check(call, NULL));
+    LAMPAR_TRY(lampar_overlap_check(call, NULL, NULL));
     LAMPAR_TRY(lampar_fallback(&group->driver, &group->nccl, group->comm, call, stream));
   }
   const uint64_t bytes = call->rows * call->hidden * lampar_dtype_bytes(call->dtype);

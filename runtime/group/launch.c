@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "pack/dtype.h"
 #include "pack/operands.h"
+#include "pack/overlap.h"
 
 static bool is_aligned(uint64_t address) {
   return address % LAMPAR_VECTOR_BYTES == 0;
@@ -76,7 +77,8 @@ lampar_status lampar_arguments_fill_from_call(lampar_arguments *arguments, const
       is_buffer_aligned(variant, call, call->output, arguments->output_stride);
   if (variant->alignment > 0) LAMPAR_TRY(check_alignment(variant, call, arguments));
   uint64_t *operands = arguments->tail + (variant->world > 1 ? variant->world : 0);
-  return lampar_operands_fill_from_call(variant, call, operands, &arguments->is_vectorized);
+  LAMPAR_TRY(lampar_operands_fill_from_call(variant, call, operands, &arguments->is_vectorized));
+  return lampar_overlap_check(call, variant, operands);
 }
 
 /* Units of work: one row per cluster for fused kernels, otherwise one mailbox per warp of a block.

@@ -216,16 +216,16 @@ lampar_status lampar_setup_disable_kernels(lampar_group *group) {
     if (closed != LAMPAR_OK) status = closed;
   }
   lampar_peers_close(&group->peers, &group->driver);
-  bool is_alone = true;
+  bool may_free = true;
   if (group->is_exposed) {
     /* After a fault a rank is missing, and may not arrive here either. */
     if (lampar_workspace_is_faulted(&group->workspace))
       group->channel.timeout_ms = LAMPAR_EXCHANGE_DESTROY_MS;
     char mine = 0, all[LAMPAR_WORLD_MAX];
-    is_alone =
+    may_free =
         lampar_channel_gather(&group->channel, "destroy", &mine, all, sizeof mine) == LAMPAR_OK;
   }
-  if (is_alone) lampar_workspace_close(&group->workspace, &group->driver);
+  if (may_free) lampar_workspace_close(&group->workspace, &group->driver);
   else
     lampar_log(
         &group->logger, LAMPAR_LOG_WARN,

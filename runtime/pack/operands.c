@@ -41,7 +41,7 @@ static lampar_status check_given(const lampar_variant *variant, const lampar_cal
   return LAMPAR_OK;
 }
 
-const lampar_operand *lampar_operands_find(const lampar_call *call, const char *name) {
+static const lampar_operand *find_given(const lampar_call *call, const char *name) {
   for (uint32_t i = 0; i < call->operand_count; ++i)
     if (strcmp(given_at(call, i)->name, name) == 0) return given_at(call, i);
   return NULL;
@@ -112,7 +112,7 @@ lampar_status lampar_operands_fill_from_call(const lampar_variant *variant, cons
   LAMPAR_TRY(check_given(variant, call));
   for (uint32_t i = 0; i < variant->operand_count; ++i) {
     const lampar_operand_info *declared = &variant->operands[i];
-    const lampar_operand *given = lampar_operands_find(call, declared->name);
+    const lampar_operand *given = find_given(call, declared->name);
     LAMPAR_TRY(check_operand(variant, declared, given));
     uint64_t stride = given->stride;
     if (stride == 0 && declared->granularity == LAMPAR_GRANULARITY_ELEMENT)

@@ -10,9 +10,6 @@
 lampar_status lampar_operands_fill_from_call(const lampar_variant *variant, const lampar_call *call,
                                              uint64_t *tail, uint32_t *is_vectorized);
 
-/* The operand of that name; NULL: the call has none. */
-const lampar_operand *lampar_operands_find(const lampar_call *call, const char *name);
-
 /* Whether the result goes, quantized, into an operand instead of call.output. */
 bool lampar_operands_hold_result(const lampar_variant *variant);
 

@@ -9,7 +9,7 @@
 /* Rows of bytes, one behind the other at a distance. */
 typedef struct extent {
   const char *name;
-  uintptr_t address;
+  uintptr_t address, end;
   uint64_t rows, stride, width; /* bytes */
   bool is_output, is_per_element;
 } extent;
@@ -23,10 +23,6 @@ typedef struct extents {
 
 typedef enum relation { APART, SAME, PARTLY } relation;
 
-static uintptr_t end_of(const extent *e) {
-  return e->address + (e->rows - 1) * e->stride + e->width;
-}
-
 /* Rows of two tensors may alternate in memory: the columns of one larger tensor. */
 static bool rows_alternate(const extent *low, const extent *high) {
   if (low->rows == 1 || high->rows == 1 || low->stride != high->stride) return false;
@@ -35,7 +31,7 @@ static bool rows_alternate(const extent *low, const extent *high) {
 }
 
 static relation relate(const extent *a, const extent *b) {
-  if (end_of(a) <= b->address || end_of(b) <= a->address) return APART;
+  if (a->end <= b->address || b->end <= a->address) return APART;
   if (a->address == b->address && a->width == b->width && a->rows == b->rows &&
       (a->rows == 1 || a->stride == b->stride))
     return SAME;
@@ -62,6 +58,7 @@ static void add(extents *all, const char *name, const void *data, uint64_t rows,
   if (data == NULL || width == 0) return;
   all->list[all->count++] = (extent){.name = name,
                                      .address = (uintptr_t)data,
+                                     .end = (uintptr_t)data + (rows - 1) * stride + width,
                                      .rows = rows,
                                      .stride = stride,
                                      .width = width,
@@ -69,32 +66,35 @@ static void add(extents *all, const char *name, const void *data, uint64_t rows,
                                      .is_per_element = is_per_element};
 }
 
-static void add_operand(extents *all, const lampar_operand_info *declared,
-                        const lampar_operand *given, const lampar_call *call) {
+/* `given` is the operand's address and stride. */
+static void add_operand(extents *all, const lampar_operand_info *declared, const uint64_t given[2],
+                        const lampar_call *call) {
   const uint64_t bits = lampar_dtype_bits(declared->dtype);
-  const uint64_t stride = given->stride != 0 ? given->stride : call->hidden;
+  const void *const data = (const void *)(uintptr_t)given[0];
   const bool is_output = declared->output != 0;
   switch (declared->granularity) {
   case LAMPAR_GRANULARITY_ELEMENT:
-    add(all, declared->name, given->data, call->rows, stride * bits / 8, call->hidden * bits / 8,
+    add(all, declared->name, data, call->rows, given[1] * bits / 8, call->hidden * bits / 8,
         is_output, true);
     break;
   case LAMPAR_GRANULARITY_COLUMN:
-    add(all, declared->name, given->data, 1, 0, call->hidden * bits / 8, is_output, false);
+    add(all, declared->name, data, 1, 0, call->hidden * bits / 8, is_output, false);
     break;
   case LAMPAR_GRANULARITY_ROW:
-    add(all, declared->name, given->data, call->rows,
-        (given->stride != 0 ? given->stride : 1) * bits / 8, bits / 8, is_output, false);
+    add(all, declared->name, data, call->rows, (given[1] != 0 ? given[1] : 1) * bits / 8, bits / 8,
+        is_output, false);
     break;
   case LAMPAR_GRANULARITY_TENSOR:
-    add(all, declared->name, given->data, 1, 0, bits / 8, is_output, false);
+    add(all, declared->name, data, 1, 0, bits / 8, is_output, false);
     break;
   default: break;
   }
 }
 
-lampar_status lampar_overlap_check(const lampar_call *call, const lampar_variant *variant) {
-  extents all = {.count = 0};
+lampar_status lampar_overlap_check(const lampar_call *call, const lampar_variant *variant,
+                                   const uint64_t *operands) {
+  extents all;
+  all.count = 0; /* the list stays as it is: a call must not take longer than it has to */
   const uint64_t element = lampar_dtype_bytes(call->dtype), row = call->hidden * element;
   const uint64_t input_stride = call->input_stride != 0 ? call->input_stride : call->hidden;
   const uint64_t output_stride = call->output_stride != 0 ? call->output_stride : call->hidden;
@@ -102,8 +102,7 @@ lampar_status lampar_overlap_check(const lampar_call *call, const lampar_variant
   if (variant == NULL || !lampar_operands_hold_result(variant))
     add(&all, "call.output", call->output, call->rows, output_stride * element, row, true, true);
   for (uint32_t i = 0; variant != NULL && i < variant->operand_count; ++i)
-    add_operand(&all, &variant->operands[i], lampar_operands_find(call, variant->operands[i].name),
-                call);
+    add_operand(&all, &variant->operands[i], &operands[2 * i], call);
 
   for (size_t i = 0; i < all.count; ++i)
     for (size_t j = 0; j < all.count; ++j)
