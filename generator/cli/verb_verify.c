@@ -289,13 +289,14 @@ static lampar_status report_kernel(verification *v, size_t index, const lampar_k
 /* The kernels that a single-pass one covers, or all others. The former are reached without the
  * single-pass ones, whose names do not end with the arch. */
 static lampar_status verify_kernels(verification *v, int world, bool covered) {
-  char names[16];
+  char persistent[16];
   bool is_open = false;
   for (size_t i = 0; i < lampar_pack_count(v->pack); ++i) {
     lampar_kernel_info info = LAMPAR_KERNEL_INFO_INIT;
     LAMPAR_TRY(lampar_pack_info(v->pack, i, &info));
     if (!is_wanted(v, &info, world) || is_covered(v->pack, &info) != covered) continue;
-    snprintf(names, sizeof names, "%s%s", covered ? "*_" : "*", covered ? info.arch : "");
+    snprintf(persistent, sizeof persistent, "*_%s", info.arch);
+    const char *names = covered ? persistent : "*";
     if (!is_open) LAMPAR_TRY(open_group(v, world, names));
     is_open = true;
     LAMPAR_TRY(report_kernel(v, i, &info, names));

@@ -67,7 +67,7 @@ static lampar_status open_rank(lampar_ranks *ranks, int index, int gpu) {
     LAMPAR_TRY(
         lampar_rank_check(rank, driver->stream_create(&rank->stream[i], LAMPAR_STREAM_NON_BLOCKING),
                           "cuStreamCreate"));
-    LAMPAR_TRY(fill_queue(rank, rank->stream[i]));
+    if (ranks->count > ranks->gpu_count) LAMPAR_TRY(fill_queue(rank, rank->stream[i]));
   }
   return LAMPAR_OK;
 }

@@ -43,21 +43,20 @@ def name_cuda_wheels() -> None:
     The loader does not search site-packages. A library that the process has loaded already wins: the
     C library looks there first only when the variable is unset, so nothing is set for it.
     """
-    wheels = {
-        "LAMPAR_NVRTC_LIBRARY": (("nvidia.cu13", "nvidia.cuda_nvrtc"), "libnvrtc.so.*"),
-        "LAMPAR_NCCL_LIBRARY": (("nvidia.nccl",), "libnccl.so.*"),
-    }
-    for variable, (packages, pattern) in wheels.items():
-        if variable in os.environ or _is_loaded(pattern.removesuffix(".*")):
+    loaded = _loaded_libraries()
+    for variable, packages, soname in (
+        ("LAMPAR_NVRTC_LIBRARY", ("nvidia.cu13", "nvidia.cuda_nvrtc"), "libnvrtc.so"),
+        ("LAMPAR_NCCL_LIBRARY", ("nvidia.nccl",), "libnccl.so"),
+    ):
+        if variable in os.environ or f"/{soname}" in loaded:
             continue
-        path = _wheel_library(packages, pattern)
+        path = _wheel_library(packages, f"{soname}.*")
         if path is not None:
             os.environ[variable] = path
 
 
-def _is_loaded(soname: str) -> bool:
+def _loaded_libraries() -> str:
     try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-            return any(f"/{soname}" in line for line in maps)
+        return Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
+        return ""
